@@ -1,0 +1,230 @@
+"""Write the claims page from book/claims.yml, and check the claims against the chapters.
+
+``python tools/claims.py`` writes book/claims.md and prints what is wrong, if anything is.
+``python tools/claims.py --check`` writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import networkx as nx
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+BOOK = ROOT / "book"
+
+VERDICTS = ("proved", "proved for the listed sizes", "measured", "differs from the paper")
+PARTS = {"model": "The model", "proofs": "The proofs", "experiments": "The experiments"}
+PREFIXES = {"theorem": "thm-", "proposition": "prop-", "lemma": "lem-", "corollary": "cor-"}
+REQUIRED = ("label", "title", "source", "statement", "verdict")
+OPTIONAL = ("proved", "measured", "uses", "note")
+
+BLOCK = re.compile(r"^\s*(?::{3,}|`{3,})\{prf:(theorem|proposition|lemma|corollary)\}.*\n((?:\s*:[\w-]+:.*\n)*)", re.M)
+LABEL = re.compile(r"^\s*:label:\s*(\S+)\s*$", re.M)
+
+INTRO = """\
+# Claims
+
+Every labelled statement of the book and every figure of the paper, with the page that proves it, the pages that
+measure it, and the verdict. *Proved* means that a cell of the named page closes the proof with SymPy, or with a check
+that holds for every case. *Proved for the listed sizes* means that a cell does so for the sizes named in the note.
+*Measured* means that a cell compares numbers. *Differs from the paper* means that the cells named here contradict what
+the paper prints or reports.
+
+This page is written by `make claims` from `book/claims.yml`. A test fails when the two disagree, when a statement has
+no row, or when a row has no cell that asserts it.
+"""
+
+
+def load(path=BOOK / "claims.yml"):
+    """The entries of claims.yml, with `proved`, `measured` and `uses` as lists."""
+    entries = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or []
+    for entry in entries:
+        for key in ("proved", "measured", "uses"):
+            value = entry.get(key) or []
+            entry[key] = [value] if isinstance(value, str) else list(value)
+    return entries
+
+
+# --- what the chapters hold -------------------------------------------------------------------------------------------
+
+
+def read_chapters(book=BOOK):
+    """Map each notebook's page name (no suffix) to its labelled statements and its calls of `verify`.
+
+    Returns ``{page: {"statements": [(kind, label or None)], "calls": {(function, label)}}}``.
+    """
+    chapters = {}
+    for path in sorted(Path(book).rglob("*.ipynb")):
+        if ".ipynb_checkpoints" not in path.parts:
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            sources = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+            chapters[path.relative_to(book).with_suffix("").as_posix()] = {
+                "statements": [s for kind, text in sources if kind == "markdown" for s in statements(text)],
+                "calls": {call for kind, text in sources if kind == "code" for call in verify_calls(text)},
+            }
+    return chapters
+
+
+def statements(markdown):
+    """The (kind, label) of each theorem, proposition, lemma and corollary block; the label is None if it has none."""
+    found = []
+    for kind, options in BLOCK.findall(markdown + "\n"):
+        label = LABEL.search(options)
+        found.append((kind, label.group(1) if label else None))
+    return found
+
+
+def verify_calls(source):
+    """The (function, label) of each call of proves, agrees or holds whose first argument is a literal string."""
+    calls = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            if name in ("proves", "agrees", "holds"):
+                calls.add((name, node.args[0].value))
+    return calls
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def problems(claims, chapters):
+    """Everything that is wrong, as sentences. An empty list means that claims and chapters agree."""
+    return [*_form(claims), *_statements(claims, chapters), *_evidence(claims, chapters), *_uses(claims)]
+
+
+def _form(claims):
+    for entry in claims:
+        name = entry.get("label", "an entry without a label")
+        for key in REQUIRED:
+            if not entry.get(key):
+                yield f"{name}: '{key}' is missing"
+        for key in entry.keys() - {*REQUIRED, *OPTIONAL}:
+            yield f"{name}: '{key}' is not a key of a claim"
+        if entry.get("verdict") not in VERDICTS:
+            yield f"{name}: verdict '{entry.get('verdict')}' is not one of {', '.join(VERDICTS)}"
+        if not str(name).startswith((*PREFIXES.values(), "fig-")):
+            yield f"{name}: a label starts with thm-, prop-, lem-, cor- or fig-"
+        for key in ("title", "source", "note"):
+            if "|" in str(entry.get(key, "")):
+                yield f"{name}: '{key}' holds a '|', which would end its table cell; write \\lvert or \\lVert"
+    for label, count in Counter(entry.get("label") for entry in claims).items():
+        if count > 1:
+            yield f"{label}: has {count} entries"
+
+
+def _statements(claims, chapters):
+    entries = {entry["label"]: entry for entry in claims}
+    stated = {}
+    for page, chapter in chapters.items():
+        for kind, label in chapter["statements"]:
+            if label is None:
+                yield f"{page}: a {kind} has no label"
+            elif not label.startswith(PREFIXES[kind]):
+                yield f"{page}: the {kind} '{label}' does not start with {PREFIXES[kind]}"
+            elif label not in entries:
+                yield f"{page}: the statement '{label}' has no entry in claims.yml"
+            if label in stated:
+                yield f"{label}: is stated on {stated[label]} and again on {page}"
+            stated[label] = page
+        for _, label in sorted(chapter["calls"]):
+            if label not in entries:
+                yield f"{page}: a cell checks '{label}', which is not in claims.yml"
+    for label, entry in entries.items():
+        if entry["statement"] not in chapters:
+            yield f"{label}: the page '{entry['statement']}' does not exist"
+        elif not label.startswith("fig-") and stated.get(label) != entry["statement"]:
+            yield f"{label}: is not stated on {entry['statement']}"
+
+
+def _evidence(claims, chapters):
+    for entry in claims:
+        label, verdict = entry["label"], entry["verdict"]
+        for key, functions in (("proved", ("proves", "holds")), ("measured", ("agrees", "holds"))):
+            for page in entry[key]:
+                calls = chapters.get(page, {"calls": set()})["calls"]
+                if not any((function, label) in calls for function in functions):
+                    yield f"{label}: '{page}' has no cell that calls verify.{' or verify.'.join(functions)} with it"
+        if verdict.startswith("proved") and not entry["proved"]:
+            yield f"{label}: the verdict is '{verdict}', but no page is named under 'proved'"
+        if not entry["proved"] and not entry["measured"]:
+            yield f"{label}: no page asserts it"
+
+
+def _uses(claims):
+    labels = {entry["label"] for entry in claims}
+    for entry in claims:
+        for other in entry["uses"]:
+            if other not in labels:
+                yield f"{entry['label']}: uses '{other}', which is not in claims.yml"
+    graph = dependency_graph(claims)
+    if not nx.is_directed_acyclic_graph(graph):
+        circle = " -> ".join(edge[0] for edge in nx.find_cycle(graph))
+        yield f"these claims use each other in a circle: {circle}"
+
+
+def dependency_graph(claims):
+    """A networkx DiGraph: an arrow from each claim to every claim that it uses."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(entry["label"] for entry in claims)
+    graph.add_edges_from((entry["label"], other) for entry in claims for other in entry["uses"])
+    return graph
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def render(claims):
+    """The text of book/claims.md."""
+    counts = Counter(entry["verdict"] for entry in claims)
+    lines = [INTRO, "| Verdict | Claims |", "|:--|--:|"]
+    lines += [f"| {verdict} | {counts[verdict]} |" for verdict in VERDICTS]
+    lines += [f"| all | {len(claims)} |", ""]
+    for part, title in PARTS.items():
+        entries = [entry for entry in claims if entry["statement"].split("/")[0] == part]
+        if entries:
+            lines += [f"## {title}", "", "| Claim | Source | Proved in | Measured in | Verdict | Note |"]
+            lines += ["|:--|:--|:--|:--|:--|:--|", *map(_row, entries), ""]
+    return "\n".join(lines)
+
+
+def _row(entry):
+    # The span's id is the address of the row, so that a statement can link back to it.
+    claim = f"[{entry['title']}]{{#claim-{entry['label']}}}: {_reference(entry)}"
+    source = {"here": "this book"}.get(entry["source"], entry["source"])
+    pages = (", ".join(_link(page) for page in entry[key]) or "-" for key in ("proved", "measured"))
+    cells = (claim, source, *pages, entry["verdict"], " ".join(str(entry.get("note") or "").split()))
+    return f"| {' | '.join(cells)} |"
+
+
+def _reference(entry):
+    """A link to the statement: by its number, or for a figure of the paper by its page."""
+    return _link(entry["statement"]) if entry["label"].startswith("fig-") else f"{{prf:ref}}`{entry['label']}`"
+
+
+def _link(page):
+    return f"[{page}]({page}.ipynb)"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only check, write nothing")
+    arguments = parser.parse_args()
+    claims = load()
+    if not arguments.check:
+        (BOOK / "claims.md").write_text(render(claims), encoding="utf-8")
+    found = problems(claims, read_chapters())
+    print("\n".join(found) if found else f"{len(claims)} claims, all with the cells that assert them")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
