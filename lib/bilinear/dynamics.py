@@ -1,0 +1,332 @@
+"""The two numbers that gradient descent moves, C1 and delta, and how to read them off a student.
+
+From zero, gradient descent keeps W_V = C1 V* and two values of the scores, p on the sets G^i and q = e^(-delta) p off
+them. So the matrices follow a map of two scalars exactly.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from . import _checks, moments
+
+
+class Constants(NamedTuple):
+    """C1, C2, C3 of the invariant form that is nearest to a student, and how far the student is from it.
+
+    c1, c2, c3 : floats; W_V = c1 V*, W_KQ = c2 sum_i sum_{j in G^i} p_j p_i^T - c3 sum_i sum_{j not in G^i} p_j p_i^T
+    delta : float, (c2 + c3)/sqrt(D), the gap of the two logits
+    value_residual, key_query_residual : Frobenius distance of W_V and W_KQ from that form, relative to their norm
+        (0 for a zero block)
+    """
+
+    c1: float
+    c2: float
+    c3: float
+    delta: float
+    value_residual: float
+    key_query_residual: float
+
+
+def read_constants(teacher, student):
+    """Read C1, C2, C3 off a student by least squares.
+
+    Parameters
+    ----------
+    teacher : Teacher with uniform scores
+    student : Student of the teacher's shapes
+
+    Returns
+    -------
+    Constants
+
+    Raises
+    ------
+    ValueError
+        If the teacher's scores are not uniform or shapes differ.
+
+    Source: the paper's Lemma D.2.
+    """
+    from .population import _check_pair
+
+    _check_pair(teacher, student)
+    K, D = teacher.K, teacher.D
+    on = teacher.scores > 0
+    square = np.sum(teacher.value**2)
+    c1 = float(np.sum(student.value * teacher.value) / square) if square else 0.0
+    logits = np.sqrt(D) * student.logits
+    c2 = float(logits[on].mean())
+    c3 = -float(logits[~on].mean()) if K < D else 0.0
+    form = np.where(on, c2, -c3)
+
+    def relative(difference, block):
+        size = np.linalg.norm(block)
+        return float(np.linalg.norm(difference) / size) if size else 0.0
+
+    return Constants(
+        c1,
+        c2,
+        c3,
+        (c2 + c3) / math.sqrt(D),
+        relative(student.value - c1 * teacher.value, student.value),
+        relative(logits - form, logits),
+    )
+
+
+class Reduced:
+    """The exact dynamics of (C1, delta) for every teacher with uniform scores, for one or a whole sweep of settings.
+
+    Parameters
+    ----------
+    D, K : int or arrays of int
+        Positions and neighbours a column, 1 <= K < D.
+    value_norm : float > 0 or array
+        ||V*||_F.
+    slope : float in [0, 1] or array
+        kappa.
+
+    The four broadcast against each other and against C1, delta and the step size: a sweep is one array.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Source: derived here, from the paper's Lemma D.2.
+    """
+
+    def __init__(self, D, K, value_norm=1.0, slope=1.0):
+        D, K = _checks.positive("D", D), _checks.positive("K", K)
+        for name, value in (("D", D), ("K", K)):
+            if np.any(value != np.round(value)):
+                raise ValueError(f"{name} must be a whole number, was {value!r:.80}")
+        self.value_norm, self.slope = _checks.positive("value_norm", value_norm), _checks.slope(slope)
+        try:
+            np.broadcast(D, K, self.value_norm, self.slope)
+        except ValueError:
+            raise ValueError("D, K, value_norm and slope must broadcast against each other") from None
+        if np.any(K >= D):
+            raise ValueError(f"K must be below D, was K = {K!r:.40} with D = {D!r:.40}")
+        self.D, self.K = D, K
+        self._alpha, self._gamma = moments.alpha(self.slope), moments.gamma(self.slope)
+
+    def scores(self, delta):
+        """p and q, the two values of the scores: p = 1/(K + (D-K) e^-delta), q = e^-delta p."""
+        ratio = np.exp(-np.asarray(delta, dtype=float))
+        p = 1 / (self.K + (self.D - self.K) * ratio)
+        return p, ratio * p
+
+    def angle(self, delta):
+        """theta, the angle of a column of S to its column of S*: tan(theta) = sqrt((D-K)/K) e^-delta."""
+        return np.arctan(np.sqrt((self.D - self.K) / self.K) * np.exp(-np.asarray(delta, dtype=float)))
+
+    def _pair(self, c1, delta):
+        """Length of a column of S, and the angle of the outputs: a negative C1 turns it to pi - theta."""
+        theta = self.angle(delta)
+        p, _ = self.scores(delta)
+        length = np.sqrt(self.K) * p / np.cos(theta)
+        return length, np.where(np.asarray(c1) < 0, np.pi - theta, theta)
+
+    def loss(self, c1, delta):
+        """The excess loss, (D ||V*||^2/2) (alpha/K - 2 C1 n k(theta)/sqrt(K) + alpha C1^2 n^2).
+
+        Parameters
+        ----------
+        c1, delta : floats or arrays that broadcast with the settings
+
+        Returns
+        -------
+        float or array, squared units of the labels
+
+        Source: derived here.
+        """
+        length, theta = self._pair(c1, delta)
+        target, size = 1 / np.sqrt(self.K), np.abs(c1) * length
+        pair = self._alpha * (target - size) ** 2 + 2 * target * size * moments.kernel_gap(theta, self.slope)
+        loss = self.D * self.value_norm**2 / 2 * pair
+        return loss if np.ndim(loss) else float(loss)
+
+    def velocity(self, c1, delta):
+        """Change of (C1, delta) in one step, divided by the step size.
+
+        (-dL/dC1/||V*||^2, -dL/ddelta/(D K (D-K))), with sigma'(0) = 1 at C1 = 0.
+
+        Parameters
+        ----------
+        c1, delta : floats or arrays that broadcast with the settings
+
+        Returns
+        -------
+        two arrays
+
+        Source: derived here.
+        """
+        c1, delta = np.asarray(c1, dtype=float), np.asarray(delta, dtype=float)
+        length, theta = self._pair(c1, delta)
+        p, q = self.scores(delta)
+        # Away from 0 the product of outputs grows like |C1| n k(theta)/sqrt(K); at 0 its slope is E[sigma'] = (1+kappa)/2.
+        pull = np.where(
+            c1 == 0,
+            (1 + self.slope) / 2 * p,
+            np.sign(c1) * length / np.sqrt(self.K) * moments.kernel(theta, self.slope),
+        )
+        first = self.D * (pull - self._alpha * c1 * length**2)
+        gap = p * -np.expm1(-delta)
+        bent = self._gamma * np.abs(c1) * np.sin(theta) / (length * np.sqrt(self.K))
+        bracket = c1 * moments.derivative_moment(theta, self.slope) / self.K - (self._alpha * c1**2 - bent) * gap
+        return first, p * q * self.value_norm**2 * bracket
+
+    def step(self, c1, delta, step_size):
+        """(C1, delta) after one step of gradient descent on the matrices.
+
+        Parameters
+        ----------
+        c1, delta : floats or arrays that broadcast with the settings
+        step_size : float > 0 or array
+
+        Returns
+        -------
+        c1, delta
+
+        Source: derived here.
+        """
+        step_size = _checks.positive("step_size", step_size)
+        first, second = self.velocity(c1, delta)
+        return c1 + step_size * first, delta + step_size * second
+
+    def run(self, step_size, steps, start=(0.0, 0.0), record=None):
+        """(C1, delta) after `steps` steps from `start`, or at the steps of `record`.
+
+        Parameters
+        ----------
+        step_size : float > 0 or array
+        steps : int, at least 0
+        start : (c1, delta)
+        record : rising whole numbers or None
+
+        Returns
+        -------
+        c1, delta : floats, or arrays of the sweep's shape; with `record` a first axis of its length
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range.
+
+        Source: derived here.
+        """
+        from .training import recorded_steps
+
+        step_size, steps = _checks.positive("step_size", step_size), _checks.whole("steps", steps, least=0)
+        wanted = np.array([steps]) if record is None else recorded_steps(steps, record)
+        shape = np.broadcast(self.D, self.K, self.value_norm, self.slope, step_size, *start).shape
+        path = np.empty((2, len(wanted), *shape))
+        c1, delta = (np.broadcast_to(np.asarray(part, dtype=float), shape) for part in start)
+        advance = self._advance if shape else self._advance_one
+        done = 0
+        for row, step in enumerate(wanted.tolist()):
+            c1, delta = advance(c1, delta, step_size, step - done)
+            path[0, row], path[1, row] = c1, delta
+            done = step
+        if record is None:
+            path = path[:, 0]
+        return (path[0], path[1]) if path[0].ndim else (float(path[0]), float(path[1]))
+
+    def _advance(self, c1, delta, step_size, steps):
+        for _ in range(steps):
+            first, second = self.velocity(c1, delta)
+            c1, delta = c1 + step_size * first, delta + step_size * second
+        return c1, delta
+
+    def _advance_one(self, c1, delta, step_size, steps):
+        """`_advance` for one setting, in Python's floats: ten times as fast as arrays of one entry."""
+        exp, sqrt, atan = math.exp, math.sqrt, math.atan
+        D, K, kappa = float(self.D), float(self.K), float(self.slope)
+        alpha, gamma, c1, delta = float(self._alpha), float(self._gamma), float(c1), float(delta)
+        rest, steep = D - K, sqrt((D - K) / K)
+        first_scale, second_scale = step_size * D, step_size * float(self.value_norm) ** 2
+        for done in range(steps):
+            if c1 <= 0:  # the start, or a step so large that C1 changed its sign
+                first, second = self.velocity(c1, delta)
+                c1, delta = c1 + step_size * float(first), delta + step_size * float(second)
+                if not math.isfinite(c1):
+                    return math.nan, math.nan
+                continue
+            ratio = exp(-delta)
+            p = 1 / (K + rest * ratio)
+            q = ratio * p
+            tangent = steep * ratio
+            square = K * p * p * (1 + tangent * tangent)  # n^2
+            if gamma:
+                # n k(theta)/sqrt(K) = p k(theta)/cos(theta), and sin(theta) = tan(theta) cos(theta)
+                theta = atan(tangent)
+                pull = p * (alpha + gamma * (tangent - theta))
+                both = alpha - gamma * theta
+                bent = gamma * c1 * tangent / (K * p * (1 + tangent * tangent))
+            else:
+                pull, both, bent = p * alpha, alpha, 0.0
+            bracket = c1 * both / K - (alpha * c1 * c1 - bent) * (p - q)
+            c1 += first_scale * (pull - alpha * c1 * square)
+            delta += second_scale * p * q * bracket
+            if not -1e6 < c1 < 1e6:
+                return math.nan, math.nan
+        return c1, delta
+
+    def flow(self, times, start=None, rtol=1e-10):
+        """(C1, delta) along the gradient flow, the limit of small steps, at times eta T.
+
+        The flow is stiff (C1 is fast, delta slow), so an implicit method follows it in the logarithm of time: 10^12 and
+        10^2 cost about the same.
+
+        Parameters
+        ----------
+        times : rising array of floats > 0, shape (n,)
+            eta T, step size times number of steps.
+        start : (c1, delta) or None
+            None is zero, with the first move of sigma'(0) = 1.
+        rtol : float
+            Tolerance of the integration.
+
+        Returns
+        -------
+        c1, delta : arrays (n,)
+
+        Raises
+        ------
+        ValueError
+            If the settings are a sweep or the times are not rising and positive.
+
+        Source: derived here.
+        """
+        from scipy.integrate import solve_ivp
+
+        times = _checks.positive("times", np.atleast_1d(times))
+        if times.ndim != 1 or (np.diff(times) <= 0).any():
+            raise ValueError(f"times must be one rising row of numbers, was {times!r:.80}")
+        if np.broadcast(self.D, self.K, self.value_norm, self.slope).ndim:
+            raise ValueError("flow follows one setting, the settings are a sweep")
+        # Early times are a straight line: from zero both blocks move with their first velocity, delta by a second order.
+        begin = min(times[0], 1e-9 / float(self.D))
+        if start is None:
+            first, _ = self.velocity(0.0, 0.0)
+            start = (begin * float(first), 0.0)
+
+        def field(log_time, state):
+            first, second = self.velocity(state[0], state[1])
+            return np.exp(log_time) * np.array([first, second])
+
+        if times[-1] == begin:
+            return np.array([start[0]]), np.array([start[1]])
+        answer = solve_ivp(
+            field,
+            (np.log(begin), np.log(times[-1])),
+            start,
+            method="Radau",
+            t_eval=np.clip(np.log(times), np.log(begin), np.log(times[-1])),
+            rtol=rtol,
+            atol=1e-13,
+        )
+        if not answer.success:
+            raise RuntimeError(f"the flow could not be followed: {answer.message}")
+        return answer.y[0], answer.y[1]

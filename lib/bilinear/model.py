@@ -1,0 +1,197 @@
+"""The teacher sigma(V* X S*) and the student, a one-layer transformer with position-only attention."""
+
+from functools import cached_property
+
+import numpy as np
+
+from . import _checks
+from .activations import leaky_relu
+
+
+def softmax(logits):
+    """Softmax of each column.
+
+    Parameters
+    ----------
+    logits : array (..., D, D)
+
+    Returns
+    -------
+    array (..., D, D), columns non-negative with sum 1
+
+    Source: the paper's definition of the attention. A column's maximum is subtracted where the exponential could
+    overflow or vanish; elsewhere that pass over the array changes nothing and is left out.
+    """
+    largest = np.max(logits, axis=-2, keepdims=True)
+    if np.abs(largest).max() > 300:
+        scores = np.subtract(logits, largest)
+        np.exp(scores, out=scores)
+    else:
+        scores = np.exp(logits)
+    scores *= 1 / scores.sum(axis=-2, keepdims=True)
+    return scores
+
+
+def _apply(value, scores, slope, inputs):
+    inputs = np.asarray(inputs, dtype=float)
+    expected = (value.shape[1], scores.shape[0])
+    if inputs.ndim < 2 or inputs.shape[-2:] != expected:
+        raise ValueError(f"X must have shape (..., {expected[0]}, {expected[1]}), had {inputs.shape}")
+    return leaky_relu(value @ inputs @ scores, slope)
+
+
+class Teacher:
+    """The teacher f*(X) = sigma(V* X S*).
+
+    Parameters
+    ----------
+    value : array (M, d)
+        V*, rows are the M output directions.
+    scores : array (D, D)
+        S*, non-negative, each column sums to 1. Column i weighs the positions that output i looks at.
+    slope : float in [0, 1]
+        kappa of the activation, 1 for the identity.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, an entry is not finite, a score is negative or a column does not sum to 1.
+
+    Source: the paper's class of teacher models, for scores that need not be uniform.
+    """
+
+    def __init__(self, value, scores, slope=1.0):
+        self.value = _checks.real_array("value", value, ndim=2)
+        self.scores = _checks.real_array("scores", scores, ndim=2)
+        if self.scores.shape[0] != self.scores.shape[1]:
+            raise ValueError(f"scores must be square, had shape {self.scores.shape}")
+        if self.scores.min() < 0:
+            raise ValueError(f"scores must not be negative, the least was {self.scores.min():.3g}")
+        sums = self.scores.sum(axis=0)
+        worst = np.argmax(np.abs(sums - 1))
+        if abs(sums[worst] - 1) > 1e-9:
+            raise ValueError(f"scores must have columns that sum to 1, column {worst} sums to {sums[worst]:.6g}")
+        self.slope = _checks.one_slope(slope)
+
+    def __call__(self, inputs):
+        """f*(X): array (..., d, D) to array (..., M, D)."""
+        return _apply(self.value, self.scores, self.slope, inputs)
+
+    def __repr__(self):
+        return f"Teacher(M={self.M}, d={self.d}, D={self.D}, slope={self.slope:g})"
+
+    @property
+    def M(self):
+        """Outputs a position."""
+        return self.value.shape[0]
+
+    @property
+    def d(self):
+        """Features a position."""
+        return self.value.shape[1]
+
+    @property
+    def D(self):
+        """Positions."""
+        return self.scores.shape[0]
+
+    @cached_property
+    def neighbours(self):
+        """array (D, K): row i holds the set G^i, the positions that output i averages, in rising order.
+
+        Raises ValueError where the scores are not 1/K on K entries of every column.
+        """
+        support = self.scores > 0
+        sizes = support.sum(axis=0)
+        if sizes.min() != sizes.max():
+            raise ValueError(
+                f"K is defined for columns with equally many entries, these have {sizes.min()} to {sizes.max()}"
+            )
+        K = int(sizes[0])
+        if np.abs(self.scores[support] * K - 1).max() > 1e-9:
+            raise ValueError(f"K is defined for uniform scores 1/K with K = {K}, these are not uniform")
+        return np.nonzero(support.T)[1].reshape(self.D, K)
+
+    @cached_property
+    def support(self):
+        """Where S* is not zero: flat (row-major) indices, columns, and weights of these entries, each array (nonzeros,)."""
+        flat = np.flatnonzero(self.scores)
+        return flat, flat % self.D, self.scores.reshape(-1)[flat]
+
+    @property
+    def K(self):
+        """Neighbours a column: every column of S* has K entries 1/K. Raises ValueError where it has not."""
+        return self.neighbours.shape[1]
+
+
+class Student:
+    """The student TF(X) = sigma(W_V X S), S = softmax of each column of A = P^T W_KQ P / sqrt(D).
+
+    Parameters
+    ----------
+    value : array (M, d)
+        W_V.
+    key_query : array (D, D)
+        W_KQ.
+    positions : array (D, D) or None
+        The positional encoding P, orthogonal, columns are the positions' codes. None is the identity.
+    slope : float in [0, 1]
+        kappa of the activation.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, an entry is not finite or `positions` is not orthogonal.
+
+    Source: the paper's equation of the simplified transformer.
+    """
+
+    def __init__(self, value, key_query, positions=None, slope=1.0):
+        self.value = _checks.real_array("value", value, ndim=2)
+        self.key_query = _checks.real_array("key_query", key_query, ndim=2)
+        D = self.key_query.shape[0]
+        if self.key_query.shape != (D, D):
+            raise ValueError(f"key_query must be square, had shape {self.key_query.shape}")
+        self.positions = positions
+        if positions is not None:
+            self.positions = _checks.shaped("positions", positions, (D, D))
+            error = np.abs(self.positions.T @ self.positions - np.eye(D)).max()
+            if error > 1e-9:
+                raise ValueError(f"positions must be orthogonal, P^T P differs from the identity by {error:.3g}")
+        self.slope = _checks.one_slope(slope)
+
+    @classmethod
+    def initial(cls, teacher, positions=None):
+        """The student of this teacher at the start of training: both blocks are zero."""
+        return cls(np.zeros_like(teacher.value), np.zeros_like(teacher.scores), positions, teacher.slope)
+
+    @classmethod
+    def from_logits(cls, value, logits, positions=None, slope=1.0):
+        """The student with these logits A (D, D): W_KQ = sqrt(D) P A P^T."""
+        logits = _checks.real_array("logits", logits, ndim=2)
+        key_query = np.sqrt(logits.shape[0]) * logits
+        if positions is not None:
+            positions = _checks.shaped("positions", positions, logits.shape)
+            key_query = positions @ key_query @ positions.T
+        return cls(value, key_query, positions, slope)
+
+    def __call__(self, inputs):
+        """TF(X): array (..., d, D) to array (..., M, D)."""
+        return _apply(self.value, self.scores, self.slope, inputs)
+
+    def __repr__(self):
+        M, d = self.value.shape
+        return f"Student(M={M}, d={d}, D={self.key_query.shape[0]}, slope={self.slope:g})"
+
+    @property
+    def logits(self):
+        """A = P^T W_KQ P / sqrt(D), array (D, D)."""
+        logits = self.key_query / np.sqrt(self.key_query.shape[0])
+        if self.positions is None:
+            return logits
+        return self.positions.T @ logits @ self.positions
+
+    @property
+    def scores(self):
+        """S, the softmax of each column of the logits, array (D, D)."""
+        return softmax(self.logits)

@@ -1,0 +1,168 @@
+"""The predicted laws of training with their constants, and slopes fitted to what was measured.
+
+T counts steps, eta is the step size; only eta T enters. Every law holds for each teacher with uniform scores.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from . import _checks, moments
+
+
+def _sizes(D, K):
+    D, K = _checks.positive("D", D), _checks.positive("K", K)
+    if np.any(np.greater_equal(K, D)):
+        raise ValueError(f"K must be below D, was K = {K!r:.40} with D = {D!r:.40}")
+    return D, K
+
+
+def excess_loss(D, K, time):
+    """The excess loss at late times, K D (D-K)/(4 eta T), for every slope and V*.
+
+    Parameters
+    ----------
+    D, K : numbers or arrays, K < D
+    time : number or array > 0
+        eta T.
+
+    Source: derived here (the paper's Theorem 3.1 prints Theta(K D^4/(eta T))).
+    """
+    D, K = _sizes(D, K)
+    return K * D * (D - K) / (4 * _checks.positive("time", time))
+
+
+def score_error(D, K, value_norm, slope, time):
+    """||S - S*||_F at late times, D sqrt((D-K)/(2 alpha eta T))/||V*||_F. Arguments as for `excess_loss`."""
+    D, K = _sizes(D, K)
+    value_norm, time = _checks.positive("value_norm", value_norm), _checks.positive("time", time)
+    return D * np.sqrt((D - K) / (2 * moments.alpha(slope) * time)) / value_norm
+
+
+def value_error(D, K, slope, time):
+    """||W_V - V*||_F at late times, (D-K) sqrt(K/(2 alpha eta T)). Arguments as for `excess_loss`."""
+    D, K = _sizes(D, K)
+    return (D - K) * np.sqrt(K / (2 * moments.alpha(slope) * _checks.positive("time", time)))
+
+
+def growth(D, K, value_norm, slope=1.0):
+    """a/eta = 2 alpha ||V*||^2/(K^2 (D-K)), the rate at which y = cot^2(theta) grows at late times, per eta T.
+
+    Source: derived here; for slope 1 it is exact for all times in the form of `identity_y`.
+    """
+    D, K = _sizes(D, K)
+    return 2 * moments.alpha(slope) * _checks.positive("value_norm", value_norm) ** 2 / (K**2 * (D - K))
+
+
+def plateau_end(D, K, value_norm):
+    """eta T at the end of the plateau for the identity, (D-K)^2 K/(2 ||V*||^2) = (D-K)/(K a) times eta.
+
+    Source: derived here; it is the T* of the paper's Theorem 3.1 with its constant.
+    """
+    return (D - K) / (K * growth(D, K, value_norm))
+
+
+def identity_y(D, K, value_norm, time):
+    """y = cot^2(theta) for slope 1 along the flow with C1 at its optimum: y + 2 ln y - 1/y = y0 + 2 ln y0 - 1/y0 + a t.
+
+    Parameters
+    ----------
+    D, K : numbers or arrays, K < D
+    value_norm : number or array > 0
+    time : number or array >= 0
+        eta T.
+
+    Returns
+    -------
+    float or array, y >= y0 = K/(D-K)
+
+    Source: derived here.
+    """
+    D, K = _sizes(D, K)
+    time = _checks.real_array("time", time)
+    if time.min() < 0:
+        raise ValueError(f"time must not be negative, the least was {time.min():.3g}")
+    start = K / (D - K)
+    goal = start + 2 * np.log(start) - 1 / start + growth(D, K, value_norm) * time
+    # The left side F is increasing in u = ln y, F = e^u + 2u - e^-u = 2 sinh(u) + 2u: Newton from arcsinh(goal/2),
+    # where F >= goal in size, stays on one side and converges for every goal.
+    u = np.arcsinh(goal / 2)
+    for _ in range(60):
+        change = (2 * np.sinh(u) + 2 * u - goal) / (2 * np.cosh(u) + 2)
+        u = u - change
+        if np.all(np.abs(change) <= 1e-15 * (1 + np.abs(u))):
+            break
+    y = np.exp(u)
+    return y if np.ndim(y) else float(y)
+
+
+def largest_step_size(D, K, slope=1.0):
+    """2 K/(alpha D): above it W_V is unstable at the teacher.
+
+    Source: derived here; the curvature along W_V never exceeds alpha D/K on the trajectory from zero.
+    """
+    D, K = _sizes(D, K)
+    return 2 * K / (moments.alpha(slope) * D)
+
+
+class Fit(NamedTuple):
+    """A fitted power law value = constant * step^slope; low and high bound the slope's 95 % interval."""
+
+    slope: float
+    low: float
+    high: float
+    constant: float
+
+
+def fit_slope(steps, values, start=0.0, stop=np.inf):
+    """Fit a power law to a curve by least squares in both logarithms.
+
+    Parameters
+    ----------
+    steps, values : arrays (n,)
+        Positive where they are used.
+    start, stop : numbers
+        Only steps in [start, stop] are used.
+
+    Returns
+    -------
+    Fit
+        The interval is that of ordinary least squares (Student t). For a deterministic curve it tells how far the curve
+        is from a straight line over the window, not a sampling error.
+
+    Raises
+    ------
+    ValueError
+        If fewer than three points are left or one of them is not positive.
+
+    Source: ordinary linear regression.
+    """
+    from scipy import stats
+
+    steps, values = _checks.real_array("steps", steps, ndim=1), _checks.real_array("values", values, ndim=1)
+    if steps.shape != values.shape:
+        raise ValueError(f"values must have the shape of steps {steps.shape}, had {values.shape}")
+    used = (steps >= start) & (steps <= stop)
+    if used.sum() < 3:
+        raise ValueError(f"at least 3 steps must lie in [{start:g}, {stop:g}], {used.sum()} do")
+    steps, values = steps[used], values[used]
+    if steps.min() <= 0 or values.min() <= 0:
+        raise ValueError("steps and values must be positive in the window of the fit")
+    line = stats.linregress(np.log(steps), np.log(values))
+    reach = stats.t.ppf(0.975, len(steps) - 2) * line.stderr
+    return Fit(float(line.slope), float(line.slope - reach), float(line.slope + reach), float(np.exp(line.intercept)))
+
+
+def fit_tail(history, start, quantity="excess_loss"):
+    """`fit_slope` of one quantity of a History from step `start` on.
+
+    Parameters
+    ----------
+    history : History
+    start : number
+        First step of the tail.
+    quantity : {"excess_loss", "score_error", "value_error"}
+    """
+    if quantity not in ("excess_loss", "score_error", "value_error"):
+        raise ValueError(f"quantity must be excess_loss, score_error or value_error, was {quantity!r}")
+    return fit_slope(history.steps, getattr(history, quantity), start=start)

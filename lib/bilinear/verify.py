@@ -1,0 +1,122 @@
+"""The checks of the book: assert, then print one line of verdict.
+
+The first argument of each is the label of the claim that the check supports, so that the claims page can tell which
+cell stands behind which statement.
+"""
+
+import numpy as np
+
+
+def _fail(label, note, why):
+    raise AssertionError(f"{label}{': ' + note if note else ''}: {why}")
+
+
+def _report(verdict, label, note, figure):
+    print(f"{verdict:<9} {label}{': ' + note if note else ''} ({figure})")
+
+
+def proves(label, residual, note=""):
+    """Assert that a symbolic residual is exactly zero.
+
+    Parameters
+    ----------
+    label : str
+        Label of the claim.
+    residual : SymPy expression, matrix, or a (nested) list or tuple of them
+        Left side minus right side. Floating-point numbers are refused: they prove nothing.
+    note : str
+        What was shown.
+
+    Raises
+    ------
+    AssertionError
+        If a residual does not simplify to zero or is not symbolic.
+    """
+    import sympy
+
+    def entries(item):
+        if isinstance(item, (list, tuple)):
+            for part in item:
+                yield from entries(part)
+        elif isinstance(item, sympy.MatrixBase):
+            yield from item
+        else:
+            yield item
+
+    found = list(entries(residual))
+    if not found:
+        _fail(label, note, "no residual was given")
+    for entry in found:
+        if isinstance(entry, (bool, np.bool_, float, complex, np.floating)) or not isinstance(entry, (int, sympy.Expr)):
+            _fail(label, note, f"not a symbolic residual: {entry!r:.80}")
+        entry = sympy.sympify(entry)
+        if entry.has(sympy.Float):
+            _fail(label, note, f"the residual has a floating-point number in it: {entry!s:.80}")
+        rest = entry if entry == 0 else sympy.simplify(entry)
+        if rest != 0:
+            _fail(label, note, f"residual {rest!s:.200} is not zero")
+    _report("proved", label, note, "residual 0" if len(found) == 1 else f"{len(found)} residuals 0")
+
+
+def agrees(label, measured, predicted, rtol=1e-9, note=""):
+    """Assert that numbers agree to a relative tolerance.
+
+    Parameters
+    ----------
+    label : str
+        Label of the claim.
+    measured, predicted : numbers or arrays that broadcast
+    rtol : float
+        The largest |measured - predicted| allowed, relative to |predicted|. There is no absolute tolerance: a predicted
+        zero must be met exactly, or be compared by `holds` against an explained bound.
+    note : str
+        What was compared.
+
+    Raises
+    ------
+    AssertionError
+        If they differ by more, if one is not finite, or if there is nothing to compare.
+    """
+    measured, predicted = np.asarray(measured, dtype=float), np.asarray(predicted, dtype=float)
+    try:
+        measured, predicted = np.broadcast_arrays(measured, predicted)
+    except ValueError:
+        _fail(label, note, f"shapes {measured.shape} and {predicted.shape} do not match")
+    if measured.size == 0:
+        _fail(label, note, "nothing to compare")
+    if not (np.isfinite(measured).all() and np.isfinite(predicted).all()):
+        _fail(label, note, "a number is not finite")
+    error = np.abs(measured - predicted)
+    worst = np.unravel_index(np.argmax(error - rtol * np.abs(predicted)), error.shape)
+    if not (error <= rtol * np.abs(predicted)).all():
+        _fail(label, note, f"measured {measured[worst]:.6g}, predicted {predicted[worst]:.6g}, rtol {rtol:g}")
+    _report("measured", label, note, f"relative error <= {rtol:g}")
+
+
+def holds(label, condition, note=""):
+    """Assert a fact that is true or false: an inequality, an error that was raised, an exact equality.
+
+    Parameters
+    ----------
+    label : str
+        Label of the claim.
+    condition : bool, NumPy bool or array of them, or SymPy true
+    note : str
+        What was checked.
+
+    Raises
+    ------
+    AssertionError
+        If the condition is false in any entry, is empty, or is not a truth value.
+    """
+    values = np.asarray(condition)
+    if values.dtype == object and values.size == 1:  # SymPy's own true and false
+        import sympy
+
+        if condition in (sympy.true, sympy.false):
+            values = np.asarray(bool(condition))
+    if values.dtype != bool or values.size == 0:
+        _fail(label, note, f"not a truth value: {condition!r:.80}")
+    if not values.all():
+        _fail(label, note, "does not hold" + (f" in {(~values).sum()} of {values.size} cases" if values.ndim else ""))
+    _report("holds", label, note, f"{values.size} cases" if values.ndim else "true")
