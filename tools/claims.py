@@ -98,7 +98,8 @@ def verify_calls(source):
 
 def problems(claims, chapters):
     """Everything that is wrong, as sentences. An empty list means that claims and chapters agree."""
-    return [*_form(claims), *_statements(claims, chapters), *_evidence(claims, chapters), *_uses(claims)]
+    malformed = list(_form(claims))
+    return malformed or [*_statements(claims, chapters), *_evidence(claims, chapters), *_uses(claims)]
 
 
 def _form(claims):

@@ -1,0 +1,137 @@
+"""The claims page, claims.yml and the chapters agree; and each rule that keeps them together can fail."""
+
+import copy
+
+import pytest
+from claims import BOOK, load, problems, read_chapters, render, statements, verify_calls
+
+GOOD_CLAIMS = [
+    {
+        "label": "lem-half",
+        "title": "A half",
+        "source": "here",
+        "statement": "proofs/halves",
+        "proved": ["proofs/halves"],
+        "measured": [],
+        "verdict": "proved",
+        "uses": [],
+    },
+    {
+        "label": "thm-whole",
+        "title": "Two halves make a whole",
+        "source": "paper, Theorem 1",
+        "statement": "proofs/halves",
+        "proved": ["proofs/halves"],
+        "measured": ["experiments/apples"],
+        "verdict": "proved",
+        "uses": ["lem-half"],
+    },
+    {
+        "label": "fig-1",
+        "title": "Apples cut in two",
+        "source": "paper, Figure 1",
+        "statement": "experiments/apples",
+        "proved": [],
+        "measured": ["experiments/apples"],
+        "verdict": "measured",
+        "uses": [],
+    },
+]
+GOOD_CHAPTERS = {
+    "proofs/halves": {
+        "statements": [("lemma", "lem-half"), ("theorem", "thm-whole")],
+        "calls": {("proves", "lem-half"), ("proves", "thm-whole")},
+    },
+    "experiments/apples": {"statements": [], "calls": {("agrees", "thm-whole"), ("holds", "fig-1")}},
+}
+
+
+def test_the_claims_and_the_chapters_agree():
+    assert problems(load(), read_chapters()) == []
+
+
+def test_the_page_is_what_the_file_renders():
+    assert (BOOK / "claims.md").read_text(encoding="utf-8") == render(load()), "run make claims"
+
+
+def test_a_good_set_of_claims_has_no_problem():
+    assert problems(GOOD_CLAIMS, GOOD_CHAPTERS) == []
+
+
+def set_key(index, key, value):
+    return lambda claims, chapters: claims[index].update({key: value})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (set_key(0, "verdict", "obvious"), "verdict 'obvious' is not one of"),
+        (set_key(0, "verdict", None), "'verdict' is missing"),
+        (set_key(0, "colour", "red"), "'colour' is not a key"),
+        (set_key(0, "title", "|x| is small"), "holds a '|'"),
+        (set_key(2, "label", "img-1"), "a label starts with"),
+        (set_key(0, "proved", []), "no page is named under 'proved'"),
+        (set_key(2, "measured", []), "no page asserts it"),
+        (set_key(0, "statement", "experiments/apples"), "is not stated on experiments/apples"),
+        (set_key(2, "statement", "experiments/pears"), "'experiments/pears' does not exist"),
+        (set_key(1, "measured", ["proofs/halves"]), "no cell that calls verify.agrees or verify.holds"),
+        (set_key(0, "proved", ["experiments/apples"]), "no cell that calls verify.proves or verify.holds"),
+        (set_key(1, "uses", ["lem-third"]), "uses 'lem-third', which is not in claims.yml"),
+        (set_key(0, "uses", ["thm-whole"]), "in a circle"),
+        (lambda claims, chapters: claims.append(claims[0]), "has 2 entries"),
+        (lambda claims, chapters: claims.pop(1), "has no entry in claims.yml"),
+        (lambda claims, chapters: claims.pop(2), "which is not in claims.yml"),
+        (lambda _, chapters: chapters["proofs/halves"]["statements"].pop(), "is not stated on"),
+        (lambda _, chapters: chapters["proofs/halves"]["statements"].append(("lemma", None)), "has no label"),
+        (lambda _, chapters: chapters["proofs/halves"]["calls"].remove(("proves", "lem-half")), "has no cell that"),
+        (lambda _, chapters: chapters["experiments/apples"]["statements"].append(("lemma", "lem-half")), "and again"),
+        (lambda _, chapters: chapters["proofs/halves"]["statements"].append(("lemma", "thm-a")), "start with lem-"),
+    ],
+)
+def test_a_broken_rule_is_found(spoil, message):
+    claims, chapters = copy.deepcopy(GOOD_CLAIMS), copy.deepcopy(GOOD_CHAPTERS)
+    spoil(claims, chapters)
+    assert any(message in problem for problem in problems(claims, chapters))
+
+
+def test_the_page_counts_by_verdict_and_links_every_claim():
+    page = render(GOOD_CLAIMS)
+    assert "| proved | 2 |" in page and "| measured | 1 |" in page and "| all | 3 |" in page
+    assert "{prf:ref}`thm-whole`" in page and "[proofs/halves](proofs/halves.ipynb)" in page
+    assert page.index("## The proofs") < page.index("## The experiments")
+
+
+def test_statements_are_read_with_their_labels():
+    text = """\
+Words.
+
+:::{prf:theorem} Two halves
+:label: thm-whole
+$1/2 + 1/2 = 1$
+:::
+
+````{prf:lemma}
+:nonumber:
+:label: lem-half
+````
+
+:::{prf:definition} Half
+:label: def-half
+:::
+
+:::{prf:corollary} Without a label
+Text with :label: in the middle.
+:::
+"""
+    assert statements(text) == [("theorem", "thm-whole"), ("lemma", "lem-half"), ("corollary", None)]
+
+
+def test_calls_are_read_from_the_code_not_from_comments_or_strings():
+    source = """
+# verify.proves("thm-comment", 0)
+verify.proves("thm-a", residual, note="x")
+agrees("prop-b", 1, 1)
+text = 'verify.holds("thm-string", True)'
+verify.holds(label, True)
+"""
+    assert verify_calls(source) == {("proves", "thm-a"), ("agrees", "prop-b")}

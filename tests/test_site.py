@@ -1,0 +1,172 @@
+"""The built site: every page is there, it needs no network, and its links lead somewhere."""
+
+import re
+import shutil
+from functools import cache
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+from conftest import ROOT, build
+
+BOOK = ROOT / "book"
+# The attributes through which a page loads something by itself; the href of an ordinary link loads nothing.
+LOADS = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "link": "href",
+}
+
+
+class Page(HTMLParser):
+    """What a page loads, links to and offers as an anchor."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.loads, self.links, self.anchors, self.classes, self.language = [], [], set(), [], None
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "html":
+            self.language = attributes.get("lang")
+        if attributes.get(LOADS.get(tag)):
+            self.loads.append(attributes[LOADS[tag]])
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+        self.anchors |= {attributes[key] for key in ("id", "name") if attributes.get(key)}
+        self.classes.append((tag, (attributes.get("class") or "").split()))
+
+
+@cache
+def read(path):
+    return Page(path)
+
+
+def pages(site):
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+def toc_files():
+    """Every file named in _toc.yml, without suffix."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    found = [toc["root"]]
+
+    def walk(node):
+        if isinstance(node, dict):
+            found.extend([node["file"]] if "file" in node else [])
+            for value in node.values():
+                walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                walk(value)
+
+    walk(toc)
+    return found
+
+
+# --- the sources ------------------------------------------------------------------------------------------------------
+
+
+def test_every_page_of_the_book_is_in_the_table_of_contents_once():
+    sources = [path for suffix in ("md", "ipynb") for path in BOOK.rglob(f"*.{suffix}")]
+    names = {
+        path.relative_to(ROOT).with_suffix("").as_posix()
+        for path in sources
+        if not {"_static", "data", ".ipynb_checkpoints"} & set(path.parts)
+    }
+    assert sorted(toc_files()) == sorted(names)
+
+
+# --- the pages --------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_page_and_every_page_of_the_table_of_contents_are_built(site):
+    assert (site / "index.html").is_file()
+    assert "book/index.html" in (site / "index.html").read_text()
+    assert [name for name in toc_files() if not (site / f"{name}.html").is_file()] == []
+
+
+def test_no_page_loads_anything_from_elsewhere(site):
+    loads = {(path.name, address) for path in pages(site) for address in read(path).loads}
+    assert {(name, address) for name, address in loads if urlsplit(address).netloc} == set()
+
+
+def test_no_style_sheet_loads_anything_from_elsewhere(site):
+    addresses = re.compile(r"""(?:@import\s+|url\(\s*)["']?((?:https?:)?//[^"')\s]+)""")
+    outside = {f"{path.name}: {a}" for path in site.rglob("*.css") for a in addresses.findall(path.read_text())}
+    assert outside == set()
+
+
+def test_everything_that_a_page_loads_is_there(site):
+    missing = set()
+    for path in pages(site):
+        for address in read(path).loads:
+            parts = urlsplit(address)
+            if not parts.scheme and parts.path and not (path.parent / unquote(parts.path)).exists():
+                missing.add(f"{path.name}: {address}")
+    assert missing == set()
+
+
+def test_every_internal_link_and_anchor_resolves(site):
+    broken = set()
+    for path in pages(site):
+        for address in read(path).links:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchors = {"", *read(target).anchors} if target.suffix == ".html" and target.exists() else {""}
+            if not target.exists() or unquote(parts.fragment) not in anchors:
+                broken.add(f"{path.name}: {address}")
+    assert broken == set()
+
+
+def test_a_page_names_its_language_and_shows_one_search_box(site):
+    for name in toc_files():
+        page = read(site / f"{name}.html")
+        boxes = [classes for tag, classes in page.classes if tag == "button" and "search-button-field" in classes]
+        assert page.language == "en" and len(boxes) == 1, name
+
+
+def test_mathjax_is_served_by_the_site(site):
+    scripts = {address.split("?")[0] for path in pages(site) for address in read(path).loads if "mathjax" in address}
+    assert {script.lstrip("./") for script in scripts} == {"_static/mathjax/tex-chtml.js"}
+    assert (site / "_static" / "mathjax" / "output" / "chtml" / "fonts" / "woff-v2").is_dir()
+
+
+# --- the build can fail -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("failing_assertion.ipynb", "AssertionError"),
+        ("warning.ipynb", "stderr"),
+        ("missing_reference.md", "no-such-statement"),
+        ("missing_citation.md", "no-such-paper"),
+    ],
+)
+def test_the_build_rejects(page, message, tmp_path):
+    source = tmp_path / "source"
+    (source / "book").mkdir(parents=True)
+    shutil.copy(ROOT / "_config.yml", source)
+    shutil.copytree(BOOK / "_static", source / "book" / "_static")
+    shutil.copy(BOOK / "references.bib", source / "book")
+    texts = {
+        "missing_reference.md": "# A reference to nothing\n\n{prf:ref}`no-such-statement`\n",
+        "missing_citation.md": "# A citation of nothing\n\n{cite}`no-such-paper`\n",
+    }
+    if page in texts:
+        (source / "book" / page).write_text(texts[page])
+    else:
+        shutil.copy(ROOT / "tests" / "bad" / page, source / "book")
+    (source / "_toc.yml").write_text(f"format: jb-book\nroot: book/{page.split('.')[0]}\n")
+    result, _ = build(source, tmp_path)
+    assert result.returncode != 0
+    assert message in result.stdout + result.stderr
