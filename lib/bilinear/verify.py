@@ -15,6 +15,30 @@ def _report(verdict, label, note, figure):
     print(f"{verdict:<9} {label}{': ' + note if note else ''} ({figure})")
 
 
+def _symbolic(label, residual, note):
+    """The entries of a residual as SymPy expressions without floating-point numbers."""
+    import sympy
+
+    def entries(item):
+        if isinstance(item, (list, tuple)):
+            for part in item:
+                yield from entries(part)
+        elif isinstance(item, sympy.MatrixBase):
+            yield from item
+        else:
+            yield item
+
+    found = list(entries(residual))
+    if not found:
+        _fail(label, note, "no residual was given")
+    for entry in found:
+        if isinstance(entry, bool) or not isinstance(entry, (int, sympy.Expr)):
+            _fail(label, note, f"not a symbolic residual: {entry!r:.80}")
+        if sympy.sympify(entry).has(sympy.Float):
+            _fail(label, note, f"the residual has a floating-point number in it: {entry!s:.80}")
+    return [sympy.sympify(entry) for entry in found]
+
+
 def proves(label, residual, note=""):
     """Assert that a symbolic residual is exactly zero.
 
@@ -34,24 +58,8 @@ def proves(label, residual, note=""):
     """
     import sympy
 
-    def entries(item):
-        if isinstance(item, (list, tuple)):
-            for part in item:
-                yield from entries(part)
-        elif isinstance(item, sympy.MatrixBase):
-            yield from item
-        else:
-            yield item
-
-    found = list(entries(residual))
-    if not found:
-        _fail(label, note, "no residual was given")
+    found = _symbolic(label, residual, note)
     for entry in found:
-        if isinstance(entry, (bool, np.bool_, float, complex, np.floating)) or not isinstance(entry, (int, sympy.Expr)):
-            _fail(label, note, f"not a symbolic residual: {entry!r:.80}")
-        entry = sympy.sympify(entry)
-        if entry.has(sympy.Float):
-            _fail(label, note, f"the residual has a floating-point number in it: {entry!s:.80}")
         rest = entry if entry == 0 else sympy.simplify(entry)
         if rest != 0:
             _fail(label, note, f"residual {rest!s:.200} is not zero")
@@ -120,3 +128,28 @@ def holds(label, condition, note=""):
     if not values.all():
         _fail(label, note, "does not hold" + (f" in {(~values).sum()} of {values.size} cases" if values.ndim else ""))
     _report("holds", label, note, f"{values.size} cases" if values.ndim else "true")
+
+
+def rejects(label, residual, note=""):
+    """Assert that `proves` refuses a wrong variant: the check beside it can fail.
+
+    Parameters
+    ----------
+    label : str
+        Label of the claim whose wrong variant this is.
+    residual : as for `proves`
+        A symbolic residual that is not zero.
+    note : str
+        What is wrong in the variant.
+
+    Raises
+    ------
+    AssertionError
+        If every residual is zero, or one is not symbolic.
+    """
+    import sympy
+
+    found = _symbolic(label, residual, note)
+    if all(sympy.simplify(entry) == 0 for entry in found):
+        _fail(label, note, "the variant that should be wrong has residual 0")
+    _report("rejected", label, note, "residual not 0")
