@@ -18,6 +18,7 @@ BAD = HERE / "bad"
 # What the form check says of each known-bad notebook. Those with None have a flawless form: only a rerun unmasks them.
 EXPECTED = {
     "asserts_nothing": "nothing is asserted",
+    "dropped_hypothesis": None,
     "expected_error": "has the tag 'raises-exception'",
     "failing_assertion": None,
     "hidden_cell": "has the tag 'hide-input'",
@@ -31,6 +32,7 @@ EXPECTED = {
     "trailing_semicolon": "ends a line in ';'",
     "unexecuted_cell": "1 code cells were never executed",
     "warning": "writes to stderr",
+    "wrong_constant": None,
 }
 
 
