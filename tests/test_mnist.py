@@ -4,7 +4,8 @@ import gzip
 
 import numpy as np
 import pytest
-from bilinear import mnist
+from bilinear import mnist, training
+from bilinear.teachers import convolution_with_pooling
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +241,54 @@ def test_training_repeats_from_its_seed(data, train_patches):
     assert np.array_equal(runs[0][1], runs[1][1])
 
 
+# --- the student ------------------------------------------------------------------------------------------------------
+
+
+def small_teacher(slope):
+    rng = np.random.default_rng(8)
+    groups = [[0, 1, 2], [3, 4, 5]]
+    return convolution_with_pooling(rng.normal(size=(4, 5)), groups, slope=slope), rng.normal(size=(40, 5, 6))
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("logit_scale", [1.0, 6.0])
+def test_distil_is_online_descent_on_the_given_inputs(slope, logit_scale):
+    teacher, inputs = small_teacher(slope)
+    options = dict(batch=7, logit_scale=logit_scale, record=[0, 3, 200])
+    run = mnist.distil(teacher, inputs, inputs[:9], 0.05, 200, np.random.default_rng(9), **options)
+    online = training.descend_online(
+        teacher,
+        0.05,
+        200,
+        np.random.default_rng(9),
+        sample=lambda rng, batch: inputs[rng.integers(len(inputs), size=batch)],
+        **options,
+    )
+    # descend_online draws a batch for each record as well, so both draw the same ones up to the last step
+    assert np.allclose(run.value_cosine, online.cosine, atol=1e-9)
+    assert np.allclose(run.student.value, online.student.value, atol=1e-9)
+    assert np.allclose(run.student.logits, online.student.logits, atol=1e-9)
+    residual = teacher(inputs[:9]) - run.student(inputs[:9])
+    assert run.loss[-1] == pytest.approx(np.sum(residual**2) / 18)
+    assert run.loss[-1] < run.loss[0]
+    assert run.score_cosine[0] == pytest.approx(np.sqrt(3 / 6))
+
+
+def test_distil_says_that_it_diverges():
+    teacher, inputs = small_teacher(0.0)
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="step_size 50"):
+        mnist.distil(teacher, inputs, inputs, 50.0, 300, np.random.default_rng(0), batch=8)
+
+
+def test_equal_patches_keep_equal_scores():
+    teacher, inputs = small_teacher(0.0)
+    inputs[:, :, 4] = inputs[:, :, 0]  # of two different groups
+    run = mnist.distil(teacher, inputs, inputs, 0.05, 500, np.random.default_rng(3), logit_scale=6.0)
+    scores = run.student.scores
+    assert np.allclose(scores[4], scores[0], rtol=0, atol=1e-12)
+    assert np.abs(scores[5] - scores[1]).max() > 0.1
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -261,6 +310,10 @@ def test_training_repeats_from_its_seed(data, train_patches):
             lambda: mnist.train_cnn(np.zeros((1, 9, 81)), np.array([1]), 0.0, np.random.default_rng(0), epochs=0),
             "epochs",
         ),
+        (lambda: mnist.distil(small_teacher(0.0)[0], np.ones((3, 5, 5)), np.ones((3, 5, 6)), 0.1, 1, None), "inputs"),
+        (lambda: mnist.distil(small_teacher(0.0)[0], np.ones((3, 5, 6)), np.ones((3, 4, 6)), 0.1, 1, None), "held_out"),
+        (lambda: mnist.distil(*small_teacher(0.0), np.ones((3, 5, 6)), 0.1, 1, None), "rng"),
+        (lambda: mnist.distil(*small_teacher(0.0), np.ones((3, 5, 6)), -0.1, 1, np.random.default_rng(0)), "step_size"),
     ],
 )
 def test_bad_input(call, message):

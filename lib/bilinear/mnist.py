@@ -1,4 +1,4 @@
-"""MNIST: the images, their patches, and the small convolutional network whose first layer is a teacher."""
+"""MNIST: the images, their patches, the network whose first layer is a teacher, and the student of its outputs."""
 
 import gzip
 from pathlib import Path
@@ -8,7 +8,9 @@ import numpy as np
 
 from . import _checks
 from .activations import leaky_relu, leaky_relu_derivative
+from .model import Student, softmax
 from .teachers import convolution_with_pooling
+from .training import recorded_steps
 
 SUBSET = Path(__file__).resolve().parents[2] / "book" / "data" / "mnist_subset.npz"
 CLASSES = 10
@@ -360,3 +362,112 @@ def train_cnn(inputs, labels, slope, rng, kernels=16, epochs=20, step_size=0.1, 
                 weights -= step_size * slope_of_loss
         losses.append(total / len(order))
     return network, np.array(losses)
+
+
+class Distillation(NamedTuple):
+    """What was recorded while a student learned a teacher's outputs on a set of inputs; one entry a recorded step.
+
+    steps: steps taken before the record. loss: 1/2 mean ||f*(X) - TF(X)||_F^2 over the held-out inputs.
+    value_cosine, score_cosine: cos(W_V, V*) (0 while W_V = 0) and cos(S, S*), matrices taken as vectors.
+    student: the student after the last step.
+    """
+
+    steps: np.ndarray
+    loss: np.ndarray
+    value_cosine: np.ndarray
+    score_cosine: np.ndarray
+    student: Student
+
+
+def _cosine(one, other):
+    lengths = np.linalg.norm(one) * np.linalg.norm(other)
+    return float(np.vdot(one, other) / lengths) if lengths > 0 else 0.0
+
+
+def distil(teacher, inputs, held_out, step_size, steps, rng, batch=64, logit_scale=1.0, record=None):
+    """Train a student on the teacher's outputs for a given set of inputs, by stochastic gradient descent.
+
+    Each step draws `batch` inputs with replacement. The trajectory is that of `training.descend_online` with
+    ``sample = lambda rng, batch: inputs[rng.integers(len(inputs), size=batch)]``, to rounding. The inputs are a finite
+    set here, so the labels are computed once, which makes a step several times as fast.
+
+    Parameters
+    ----------
+    teacher : Teacher
+    inputs : array (N, d, D)
+    held_out : array (N', d, D)
+        Where the loss is measured.
+    step_size : float > 0
+        eta, for both blocks.
+    steps : int, at least 0
+    rng : numpy.random.Generator
+    batch : int
+    logit_scale : float > 0
+        Multiplies the step of W_KQ; 1 is plain gradient descent.
+    record : rising whole numbers or None
+        The steps to record; None records about 200, evenly spaced in their logarithm.
+
+    Returns
+    -------
+    Distillation
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or the inputs do not fit the teacher.
+    FloatingPointError
+        If the run diverges.
+
+    Source: the paper's section on MNIST; batch, step sizes and number of steps are ours.
+    """
+    inputs = _checks.real_array("inputs", inputs, ndim=3)
+    held_out = _checks.real_array("held_out", held_out, ndim=3)
+    for name, array in (("inputs", inputs), ("held_out", held_out)):
+        if array.shape[1:] != (teacher.d, teacher.D):
+            raise ValueError(f"{name} must have shape (N, {teacher.d}, {teacher.D}), had {array.shape}")
+    step_size = _checks.positive_number("step_size", step_size)
+    logit_scale = _checks.positive_number("logit_scale", logit_scale)
+    rng, batch, steps = _checks.generator(rng), _checks.whole("batch", batch), _checks.whole("steps", steps, least=0)
+    record = recorded_steps(steps, record)
+
+    # Features first: then a product with W_V is one matrix product for the whole batch. Columns of S* that are equal
+    # give equal outputs, which are kept once.
+    d, D, M, slope = teacher.d, teacher.D, teacher.M, teacher.slope
+    columns, which = np.unique(teacher.scores, axis=1, return_inverse=True)
+    which = which.ravel()
+    inputs, held_out = (np.ascontiguousarray(np.moveaxis(array, 1, 0)) for array in (inputs, held_out))
+
+    def outputs(value, features, scores):
+        mixed = (features.reshape(-1, D) @ scores).reshape(d, -1)
+        hidden = value @ mixed
+        return mixed, hidden, np.maximum(hidden, slope * hidden)
+
+    def labels_of(features):
+        return outputs(teacher.value, features, columns)[2].reshape(M, -1, columns.shape[1])
+
+    labels, held_out_labels = labels_of(inputs), labels_of(held_out)[:, :, which].reshape(M, -1)
+    value, logits = np.zeros_like(teacher.value), np.zeros_like(teacher.scores)
+    rows, wanted = [], set(record.tolist())
+    for step in range(steps + 1):
+        scores = softmax(logits)
+        if step in wanted:
+            residual = outputs(value, held_out, scores)[2] - held_out_labels
+            loss = np.vdot(residual, residual) / (2 * held_out.shape[1])
+            if not loss < np.inf:
+                raise FloatingPointError(f"the run has diverged by step {step}: step_size {step_size:g} is too large")
+            rows.append((loss, _cosine(value, teacher.value), _cosine(scores, teacher.scores)))
+        if step == steps:
+            break
+        chosen = rng.integers(inputs.shape[1], size=batch)
+        features = inputs[:, chosen]
+        mixed, hidden, residual = outputs(value, features, scores)
+        residual -= labels[:, chosen][:, :, which].reshape(M, -1)
+        residual *= slope + (1 - slope) * (hidden >= 0)  # sigma'(0) = 1
+        residual /= batch
+        d_value = residual @ mixed.T
+        d_scores = features.reshape(-1, D).T @ (value.T @ residual).reshape(-1, D)
+        d_scores -= np.einsum("ji,ji->i", d_scores, scores)
+        value -= step_size * d_value
+        logits -= (step_size * logit_scale / D) * (d_scores * scores)
+    loss, value_cosine, score_cosine = np.array(rows).T
+    return Distillation(record, loss, value_cosine, score_cosine, Student.from_logits(value, logits, slope=slope))
