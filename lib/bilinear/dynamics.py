@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _checks, moments
+from .model import Student
 
 
 class Constants(NamedTuple):
@@ -72,6 +73,34 @@ def read_constants(teacher, student):
         relative(student.value - c1 * teacher.value, student.value),
         relative(logits - form, logits),
     )
+
+
+def student_at(teacher, c1, delta, positions=None):
+    """The student of the invariant form with these two numbers.
+
+    W_V = c1 V*, and logits whose gap is delta between G^i and its complement, with sum 0 in each column, as gradient
+    descent from zero keeps them.
+
+    Parameters
+    ----------
+    teacher : Teacher with uniform scores
+    c1, delta : floats
+    positions : array (D, D) or None
+
+    Returns
+    -------
+    Student
+
+    Raises
+    ------
+    ValueError
+        If the teacher's scores are not uniform or a number is not finite.
+
+    Source: the paper's Lemma D.2, with C3/C2 = K/(D-K).
+    """
+    c1, delta = (float(_checks.real_array(*pair, ndim=0)) for pair in (("c1", c1), ("delta", delta)))
+    logits = delta * ((teacher.scores > 0) - teacher.K / teacher.D)
+    return Student.from_logits(c1 * teacher.value, logits, positions, teacher.slope)
 
 
 class Reduced:
