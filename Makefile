@@ -11,6 +11,7 @@ SPHINX_STRICT := -n -W --keep-going --all
 # One thread for each process: the tests and the book run several processes side by side, and matrices are small.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# SymPy's path through a simplification can depend on the order of sets.
 export PYTHONHASHSEED ?= 0
 
 .DEFAULT_GOAL := help
@@ -65,7 +66,7 @@ serve: $(STAMP)
 
 lock:
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: pip install uv"; exit 1; }
-	UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile pyproject.toml --extra book --extra test --universal \
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet pyproject.toml --extra book --extra test --universal \
 		--fork-strategy fewest --python-version 3.11 --no-annotate --no-emit-index-url --output-file requirements.lock
 
 clean:

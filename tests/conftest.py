@@ -5,11 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 JUPYTER_BOOK = str(Path(sys.executable).with_name("jupyter-book"))
 STRICT = ["-n", "-W", "--keep-going", "--all"]
+
+# The same examples in every run, and no limit on their time: the machine may be busy with the chapters.
+hypothesis.settings.register_profile("book", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("book")
 
 
 def pytest_collection_modifyitems(items):
