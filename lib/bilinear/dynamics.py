@@ -194,7 +194,7 @@ class Reduced:
         c1, delta = np.asarray(c1, dtype=float), np.asarray(delta, dtype=float)
         length, theta = self._pair(c1, delta)
         p, q = self.scores(delta)
-        # Away from 0 the product of outputs grows like |C1| n k(theta)/sqrt(K); at 0 its slope is E[sigma'] = (1+kappa)/2.
+        # Away from 0, E[f* TF] grows like |C1| n k(theta)/sqrt(K); at 0 its slope holds E[sigma'] = (1+kappa)/2.
         pull = np.where(
             c1 == 0,
             (1 + self.slope) / 2 * p,
@@ -271,11 +271,11 @@ class Reduced:
     def _advance_one(self, c1, delta, step_size, steps):
         """`_advance` for one setting, in Python's floats: ten times as fast as arrays of one entry."""
         exp, sqrt, atan = math.exp, math.sqrt, math.atan
-        D, K, kappa = float(self.D), float(self.K), float(self.slope)
+        D, K = float(self.D), float(self.K)
         alpha, gamma, c1, delta = float(self._alpha), float(self._gamma), float(c1), float(delta)
         rest, steep = D - K, sqrt((D - K) / K)
         first_scale, second_scale = step_size * D, step_size * float(self.value_norm) ** 2
-        for done in range(steps):
+        for _ in range(steps):
             if c1 <= 0:  # the start, or a step so large that C1 changed its sign
                 first, second = self.velocity(c1, delta)
                 c1, delta = c1 + step_size * float(first), delta + step_size * float(second)
@@ -335,7 +335,7 @@ class Reduced:
             raise ValueError(f"times must be one rising row of numbers, was {times!r:.80}")
         if np.broadcast(self.D, self.K, self.value_norm, self.slope).ndim:
             raise ValueError("flow follows one setting, the settings are a sweep")
-        # Early times are a straight line: from zero both blocks move with their first velocity, delta by a second order.
+        # Early times are a straight line: from zero C1 moves with its first velocity, delta by a second order.
         begin = min(times[0], 1e-9 / float(self.D))
         if start is None:
             first, _ = self.velocity(0.0, 0.0)

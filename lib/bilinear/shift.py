@@ -75,8 +75,8 @@ def _pairs(a, b):
 def mismatch_weights(teacher, student):
     """m_i = sum_j ||s*_ji V* - s_ji W_V||_2, so that E||f*_i - TF_i||^2 <= m_i^2 xi for every X~.
 
-    Here each column of X~ has second moment at most xi, whatever its distribution and however the columns depend on each
-    other. For W_V = C1 V* it is ||V*||_2 (|1 - C1 K p| + C1 (D-K) q).
+    Here each column of X~ has second moment at most xi, whatever its distribution and however the columns depend on
+    each other. For W_V = C1 V* it is ||V*||_2 (|1 - C1 K p| + C1 (D-K) q).
 
     Parameters
     ----------
