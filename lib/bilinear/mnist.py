@@ -384,6 +384,7 @@ def _cosine(one, other):
     return float(np.vdot(one, other) / lengths) if lengths > 0 else 0.0
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a run that diverges says so itself
 def distil(teacher, inputs, held_out, step_size, steps, rng, batch=64, logit_scale=1.0, record=None):
     """Train a student on the teacher's outputs for a given set of inputs, by stochastic gradient descent.
 
@@ -438,34 +439,41 @@ def distil(teacher, inputs, held_out, step_size, steps, rng, batch=64, logit_sca
     inputs, held_out = (np.ascontiguousarray(np.moveaxis(array, 1, 0)) for array in (inputs, held_out))
 
     def outputs(value, features, scores):
-        mixed = (features.reshape(-1, D) @ scores).reshape(d, -1)
-        hidden = value @ mixed
-        return mixed, hidden, np.maximum(hidden, slope * hidden)
+        hidden = value @ (features.reshape(-1, D) @ scores).reshape(d, -1)
+        return np.maximum(hidden, slope * hidden)
 
-    def labels_of(features):
-        return outputs(teacher.value, features, columns)[2].reshape(M, -1, columns.shape[1])
-
-    labels, held_out_labels = labels_of(inputs), labels_of(held_out)[:, :, which].reshape(M, -1)
+    labels = outputs(teacher.value, inputs, columns).reshape(M, -1, columns.shape[1])
+    held_out_labels = outputs(teacher.value, held_out, columns).reshape(M, -1, columns.shape[1])[:, :, which]
+    held_out_labels = held_out_labels.reshape(M, -1)
     value, logits = np.zeros_like(teacher.value), np.zeros_like(teacher.scores)
     rows, wanted = [], set(record.tolist())
+    # Arrays of a batch are allocated once: to allocate them at each step costs as much as the arithmetic.
+    features, mixed = np.empty((d, batch, D)), np.empty((d, batch * D))
+    hidden, residual, target = np.empty((M, batch * D)), np.empty((M, batch * D)), np.empty((M * batch, D))
     for step in range(steps + 1):
         scores = softmax(logits)
         if step in wanted:
-            residual = outputs(value, held_out, scores)[2] - held_out_labels
-            loss = np.vdot(residual, residual) / (2 * held_out.shape[1])
+            error = outputs(value, held_out, scores) - held_out_labels
+            loss = np.vdot(error, error) / (2 * held_out.shape[1])
             if not loss < np.inf:
                 raise FloatingPointError(f"the run has diverged by step {step}: step_size {step_size:g} is too large")
             rows.append((loss, _cosine(value, teacher.value), _cosine(scores, teacher.scores)))
         if step == steps:
             break
         chosen = rng.integers(inputs.shape[1], size=batch)
-        features = inputs[:, chosen]
-        mixed, hidden, residual = outputs(value, features, scores)
-        residual -= labels[:, chosen][:, :, which].reshape(M, -1)
-        residual *= slope + (1 - slope) * (hidden >= 0)  # sigma'(0) = 1
-        residual /= batch
+        np.take(inputs, chosen, axis=1, out=features, mode="clip")
+        np.dot(features.reshape(-1, D), scores, out=mixed.reshape(-1, D))
+        np.dot(value, mixed, out=hidden)
+        np.multiply(hidden, slope, out=residual)
+        np.maximum(hidden, residual, out=residual)
+        np.take(labels[:, chosen].reshape(-1, columns.shape[1]), which, axis=1, out=target, mode="clip")
+        residual -= target.reshape(M, -1)
+        np.multiply(hidden >= 0, (1 - slope) / batch, out=hidden)
+        hidden += slope / batch  # sigma'(hidden) / batch with sigma'(0) = 1
+        residual *= hidden
         d_value = residual @ mixed.T
-        d_scores = features.reshape(-1, D).T @ (value.T @ residual).reshape(-1, D)
+        np.dot(value.T, residual, out=mixed)
+        d_scores = features.reshape(-1, D).T @ mixed.reshape(-1, D)
         d_scores -= np.einsum("ji,ji->i", d_scores, scores)
         value -= step_size * d_value
         logits -= (step_size * logit_scale / D) * (d_scores * scores)
