@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import sympy as sp
-
 from bilinear import moments, symbolic
 
 KAPPA, THETA = sp.symbols("kappa theta", real=True)
