@@ -89,14 +89,14 @@ def mismatch_weights(teacher, student):
     Source: derived here (sigma is 1-Lipschitz, and Minkowski's inequality).
     """
     _check_pair(teacher, student)
-    flat, column, weight = teacher.support
+    on = np.nonzero(teacher.scores)
     scores = student.scores
-    entries = scores.reshape(-1)[flat]
-    scores.reshape(-1)[flat] = 0
+    weight, entries = teacher.scores[on], scores[on]
+    scores[on] = 0
     off = scores.sum(axis=0)  # without the cancellation of 1 - (the sum on the support)
     maps = weight[:, None, None] * teacher.value - entries[:, None, None] * student.value
-    on = np.bincount(column, np.linalg.norm(maps, ord=2, axis=(1, 2)), teacher.D)
-    return on + np.linalg.norm(student.value, 2) * off
+    near = np.bincount(on[1], np.linalg.norm(maps, ord=2, axis=(1, 2)), teacher.D)
+    return near + np.linalg.norm(student.value, 2) * off
 
 
 def worst_case_bound(teacher, student, xi):
