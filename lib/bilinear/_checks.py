@@ -4,10 +4,10 @@ import numpy as np
 
 
 def real_array(name, value, ndim=None):
-    """Return `value` as a finite float array; raise ValueError where it is not one."""
+    """Return `value` as a finite float array; raise ValueError where it is not one. Truth values are no numbers."""
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "biuf":
+        if array.dtype.kind not in "iuf":
             raise TypeError
         array = array.astype(float, copy=False)
     except (TypeError, ValueError):
@@ -32,7 +32,7 @@ def shaped(name, value, shape):
 def whole(name, value, least=1):
     """Return `value` as an int that is at least `least`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise ValueError(f"{name} must be a whole number, was {value!r}")
+        raise ValueError(f"{name} must be a whole number, was {value!r:.80}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, was {value}")
     return int(value)
@@ -46,12 +46,17 @@ def positive(name, value):
     return array if array.ndim else float(array)
 
 
+def number(name, value):
+    """Return `value` as one float."""
+    array = real_array(name, value)
+    if array.ndim:
+        raise ValueError(f"{name} must be one number, had shape {array.shape}")
+    return float(array)
+
+
 def positive_number(name, value):
     """Return `value` as one float above 0."""
-    number = positive(name, value)
-    if not isinstance(number, float):
-        raise ValueError(f"{name} must be one number, had shape {number.shape}")
-    return number
+    return positive(name, number(name, value))
 
 
 def slope(value, name="slope"):
@@ -64,10 +69,23 @@ def slope(value, name="slope"):
 
 def one_slope(value):
     """Return the slope as one float in [0, 1]."""
-    number = slope(value)
-    if not isinstance(number, float):
-        raise ValueError(f"slope must be one number, had shape {number.shape}")
-    return number
+    return slope(number("slope", value))
+
+
+def broadcast(**arrays):
+    """Return the shape that these arrays have together."""
+    try:
+        return np.broadcast_shapes(*map(np.shape, arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {np.shape(array)}" for name, array in arrays.items())
+        raise ValueError(f"shapes must broadcast against each other, were {shapes}") from None
+
+
+def instance(name, value, kind):
+    """Return `value` if it is of this class."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a {kind.__name__}, was {value!r:.80}")
+    return value
 
 
 def generator(rng):

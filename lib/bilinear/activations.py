@@ -10,7 +10,7 @@ def leaky_relu(x, slope):
 
     Parameters
     ----------
-    x : array of any shape
+    x : array of any shape, finite
     slope : float in [0, 1]
         kappa in the book: 1 is the identity, 0 is ReLU.
 
@@ -21,12 +21,12 @@ def leaky_relu(x, slope):
     Raises
     ------
     ValueError
-        If `slope` is outside [0, 1].
+        If `slope` is outside [0, 1] or `x` is not finite.
 
     Source: the paper's assumption on the activation.
     """
     slope = _checks.one_slope(slope)
-    x = np.asarray(x, dtype=float)
+    x = _checks.real_array("x", x)
     return np.where(x > 0, x, slope * x)
 
 
@@ -38,7 +38,7 @@ def leaky_relu_derivative(x, slope):
 
     Parameters
     ----------
-    x : array of any shape
+    x : array of any shape, finite
     slope : float in [0, 1]
 
     Returns
@@ -48,9 +48,9 @@ def leaky_relu_derivative(x, slope):
     Raises
     ------
     ValueError
-        If `slope` is outside [0, 1].
+        If `slope` is outside [0, 1] or `x` is not finite.
 
     Source: derived here.
     """
     slope = _checks.one_slope(slope)
-    return np.where(np.asarray(x) >= 0, 1.0, slope)
+    return np.where(_checks.real_array("x", x) >= 0, 1.0, slope)

@@ -1,6 +1,7 @@
 """The teacher sigma(V* X S*) and the student, a one-layer transformer with position-only attention."""
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,31 +14,69 @@ def softmax(logits):
 
     Parameters
     ----------
-    logits : array (..., D, D)
+    logits : array (..., D, D), finite
 
     Returns
     -------
     array (..., D, D), columns non-negative with sum 1
 
-    Source: the paper's definition of the attention. A column's maximum is subtracted where the exponential could
-    overflow or vanish; elsewhere that pass over the array changes nothing and is left out.
+    Raises
+    ------
+    ValueError
+        If an entry is not finite or there are no columns.
+
+    Source: the paper's definition of the attention.
     """
-    largest = np.max(logits, axis=-2, keepdims=True)
-    if np.abs(largest).max() > 300:
-        scores = np.subtract(logits, largest)
-        np.exp(scores, out=scores)
-    else:
-        scores = np.exp(logits)
-    scores *= 1 / scores.sum(axis=-2, keepdims=True)
+    logits = _checks.real_array("logits", logits)
+    if logits.ndim < 2:
+        raise ValueError(f"logits must have at least 2 dimensions, had shape {logits.shape}")
+    return _softmax(logits)
+
+
+def _softmax(logits):
+    """`softmax` without its checks."""
+    scores, sums = exponentials(logits)
+    scores *= 1 / sums[..., None, :]
     return scores
 
 
+def exponentials(logits, out=None):
+    """e^logits up to a factor a column, array (..., D, D), and its sums down the columns (..., D): softmax undivided.
+
+    A column's maximum is subtracted only where the sums say that an exponential could have overflowed or vanished;
+    elsewhere that pass over the array would change nothing. `out` may not be `logits`.
+    """
+    with np.errstate(over="ignore"):
+        result = np.exp(logits, out=out)
+        sums = result.sum(axis=-2)
+    if not (sums.min() > 1e-30 and sums.max() < 1e30):
+        np.subtract(logits, logits.max(axis=-2, keepdims=True), out=result)
+        np.exp(result, out=result)
+        sums = result.sum(axis=-2)
+    return result, sums
+
+
 def _apply(value, scores, slope, inputs):
-    inputs = np.asarray(inputs, dtype=float)
+    inputs = _checks.real_array("X", inputs)
     expected = (value.shape[1], scores.shape[0])
     if inputs.ndim < 2 or inputs.shape[-2:] != expected:
         raise ValueError(f"X must have shape (..., {expected[0]}, {expected[1]}), had {inputs.shape}")
     return leaky_relu(value @ inputs @ scores, slope)
+
+
+class Support(NamedTuple):
+    """The non-zero entries of a matrix of scores, column after column.
+
+    flat : their indices in the matrix read along its rows
+    column : their columns
+    starts : where each column begins among them
+    weight : their values
+    """
+
+    flat: np.ndarray
+    column: np.ndarray
+    starts: np.ndarray
+    weight: np.ndarray
 
 
 class Teacher:
@@ -61,8 +100,10 @@ class Teacher:
     """
 
     def __init__(self, value, scores, slope=1.0):
-        self.value = _checks.real_array("value", value, ndim=2)
-        self.scores = _checks.real_array("scores", scores, ndim=2)
+        self.value = _checks.real_array("value", value, ndim=2).copy()
+        self.scores = _checks.real_array("scores", scores, ndim=2).copy()
+        for block in (self.value, self.scores):  # what is derived from them is kept, so they may not change
+            block.flags.writeable = False
         if self.scores.shape[0] != self.scores.shape[1]:
             raise ValueError(f"scores must be square, had shape {self.scores.shape}")
         if self.scores.min() < 0:
@@ -113,10 +154,18 @@ class Teacher:
         return np.nonzero(support.T)[1].reshape(self.D, K)
 
     @cached_property
+    def lengths(self):
+        """Lengths of the rows of V*, array (M,), and of the columns of S*, array (D,)."""
+        return np.linalg.norm(self.value, axis=1), np.linalg.norm(self.scores, axis=0)
+
+    @cached_property
     def support(self):
-        """Where S* is not zero: flat (row-major) indices, columns, and weights of these entries, each array (nonzeros,)."""
-        flat = np.flatnonzero(self.scores)
-        return flat, flat % self.D, self.scores.reshape(-1)[flat]
+        """The non-zero entries of S* as a `Support`, or None where they are so many that whole arrays are faster."""
+        if np.count_nonzero(self.scores) * 16 > self.scores.size:
+            return None
+        column, row = np.nonzero(self.scores.T)
+        starts = np.searchsorted(column, np.arange(self.D))
+        return Support(row * self.D + column, column, starts, self.scores[row, column])
 
     @property
     def K(self):
@@ -163,12 +212,15 @@ class Student:
     @classmethod
     def initial(cls, teacher, positions=None):
         """The student of this teacher at the start of training: both blocks are zero."""
+        _checks.instance("teacher", teacher, Teacher)
         return cls(np.zeros_like(teacher.value), np.zeros_like(teacher.scores), positions, teacher.slope)
 
     @classmethod
     def from_logits(cls, value, logits, positions=None, slope=1.0):
         """The student with these logits A (D, D): W_KQ = sqrt(D) P A P^T."""
         logits = _checks.real_array("logits", logits, ndim=2)
+        if logits.shape[0] != logits.shape[1]:
+            raise ValueError(f"logits must be square, had shape {logits.shape}")
         key_query = np.sqrt(logits.shape[0]) * logits
         if positions is not None:
             positions = _checks.shaped("positions", positions, logits.shape)
@@ -194,4 +246,4 @@ class Student:
     @property
     def scores(self):
         """S, the softmax of each column of the logits, array (D, D)."""
-        return softmax(self.logits)
+        return _softmax(self.logits)

@@ -2,72 +2,79 @@
 
 The columns of X are i.i.d. N(0, I_d), so the outputs v*_m^T X s*_i of the teacher and w_m^T X s_i of the student are
 jointly Gaussian with deviations ||v*_m|| ||s*_i|| and ||w_m|| ||s_i|| and correlation cos(v*_m, w_m) cos(s*_i, s_i).
-The loss and the gradient are sums over m and i of the moments of such a pair, and S* enters only on its support: a
-step costs a few passes over one D x D array.
+The loss and the gradient are sums over m and i of the moments of such a pair: a step costs a few passes over D x D
+arrays.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from . import moments
-from .model import softmax
+from . import _checks, moments
+from .model import Student, Teacher, exponentials
 
 
 class _Geometry(NamedTuple):
-    """Lengths and angles of pairs of vectors, one entry a pair (a row of V*, W_V, or a column of S*, S)."""
+    """How the student's vectors (rows of W_V, columns of S) lie to the teacher's, one entry a pair.
+
+    A student's vector is a part along the teacher's plus a rest orthogonal to it. From the rest a small angle keeps its
+    digits, which 1 - cosine^2 would lose.
+    """
 
     target: np.ndarray  # length of the teacher's vector
-    length: np.ndarray  # length of the student's vector
-    product: np.ndarray  # scalar product of the two
-    cosine: np.ndarray
-    sine: np.ndarray
-
-    @classmethod
-    def of(cls, target_square, length_square, product, rest_square):
-        """`rest_square` belongs to the part of the student's vector that is orthogonal to the teacher's: from it a
-        small angle keeps its digits, which 1 - cosine^2 would lose. A zero vector gets the angle 0."""
-        target, length = np.sqrt(target_square), np.sqrt(length_square)
-        scale = np.where(length == 0, 1, length)
-        both = np.where(target == 0, 1, target) * scale
-        defined = (length > 0) & (target > 0)
-        cosine = np.where(defined, product / both, 1.0)
-        sine = np.where(defined, np.sqrt(rest_square) / scale, 0.0)
-        return cls(target, length, product, cosine, sine)
+    along: np.ndarray  # signed length of the part along it
+    rest: np.ndarray  # squared length of the rest
+    square: np.ndarray  # squared length of the student's vector
 
 
-def _row_geometry(target, value):
-    target_square = np.einsum("mk,mk->m", target, target)
-    product = np.einsum("mk,mk->m", target, value)
-    along = product / np.where(target_square == 0, 1, target_square)
-    rest = value - along[:, None] * target
-    return _Geometry.of(target_square, np.einsum("mk,mk->m", value, value), product, np.einsum("mk,mk->m", rest, rest))
+def _row_geometry(teacher, value):
+    target = teacher.lengths[0]
+    along = np.vecdot(teacher.value, value) / (target + (target == 0))
+    rest = value - (along / (target + (target == 0)))[:, None] * teacher.value
+    rest = np.vecdot(rest, rest)
+    return _Geometry(target, along, rest, along**2 + rest)
 
 
-def _column_geometry(teacher, scores):
-    flat, column, weight = teacher.support
-    D = teacher.D
+def _column_geometry(teacher, exps):
+    """The columns of S are those of `exps` but for a factor that does not change an angle."""
+    target, support = teacher.lengths[1], teacher.support
+    if support is None:
+        along = np.einsum("ji,ji->i", teacher.scores, exps) / target
+        rest = 0.0
+        for block in _blocks(teacher.D):
+            part = teacher.scores[block] * (along / target)
+            part -= exps[block]
+            rest = rest + np.einsum("ji,ji->i", part, part)
+    else:
+        flat = exps.reshape(-1)
+        entries = flat[support.flat]
+        flat[support.flat] = 0  # what lies off the support is summed apart, as it may be much smaller
+        rest = np.einsum("ji,ji->i", exps, exps)
+        flat[support.flat] = entries
+        along = np.add.reduceat(entries * support.weight, support.starts) / target
+        entries -= (along / target)[support.column] * support.weight
+        rest += np.add.reduceat(entries**2, support.starts)
+    return _Geometry(target, along, rest, along**2 + rest)
 
-    def total(entries):
-        return np.bincount(column, entries, D)
 
-    entries = scores.reshape(-1)[flat]
-    scores.reshape(-1)[flat] = 0  # so that what lies off the support is summed without cancellation
-    off = np.einsum("ji,ji->i", scores, scores)
-    scores.reshape(-1)[flat] = entries
-    target_square, product = total(weight**2), total(weight * entries)
-    rest = entries - (product / target_square)[column] * weight
-    return _Geometry.of(target_square, off + total(entries**2), product, off + total(rest**2))
+def _blocks(D):
+    """Slices of rows of a D x D array, each small enough to stay in the processor's cache."""
+    size = max(1, 32768 // D)
+    return [slice(start, start + size) for start in range(0, D, size)]
 
 
 def _angles(rows, columns):
-    """theta_mi, array (M, D), and its sine: cos(theta_mi) is the product of the two cosines."""
-    sine = np.hypot(rows.sine[:, None], rows.cosine[:, None] * columns.sine)
-    theta = np.arctan2(sine, rows.cosine[:, None] * columns.cosine)
-    return np.minimum(theta, np.pi), sine
+    """theta_mi, array (M, D), and its sine times the lengths of both vectors of the student.
+
+    cos(theta_mi) is the product of the two cosines, so sin^2 = sin_m^2 + cos_m^2 sin_i^2.
+    """
+    sine = np.sqrt(rows.rest[:, None] * columns.square + (rows.along**2)[:, None] * columns.rest)
+    return np.arctan2(sine, rows.along[:, None] * columns.along), sine
 
 
 def _check_pair(teacher, student):
+    _checks.instance("teacher", teacher, Teacher)
+    _checks.instance("student", student, Student)
     if student.value.shape != teacher.value.shape or student.key_query.shape != teacher.scores.shape:
         raise ValueError(
             f"student must have the teacher's shapes {teacher.value.shape} and {teacher.scores.shape}, "
@@ -103,12 +110,13 @@ def excess_loss(teacher, student):
 
 def excess_of_blocks(teacher, value, logits):
     """`excess_loss` of the student with these blocks, W_V (M, d) and A (D, D), without its checks."""
-    rows, columns = _row_geometry(teacher.value, value), _column_geometry(teacher, softmax(logits))
+    exps, sums = exponentials(logits)
+    rows, columns = _row_geometry(teacher, value), _column_geometry(teacher, exps)
     theta, _ = _angles(rows, columns)
-    a, b = np.outer(rows.target, columns.target), np.outer(rows.length, columns.length)
+    a, b = np.outer(rows.target, columns.target), np.outer(np.sqrt(rows.square), np.sqrt(columns.square) / sums)
     # alpha a^2 - 2 a b k + alpha b^2, in a form that does not cancel near the teacher
-    pairs = moments.alpha(teacher.slope) * (a - b) ** 2 + 2 * a * b * moments.kernel_gap(theta, teacher.slope)
-    return float(pairs.sum() / 2)
+    gap = moments.kernel_gap(theta, teacher.slope)
+    return float(np.sum(moments.alpha(teacher.slope) * (a - b) ** 2 + 2 * a * b * gap) / 2)
 
 
 def gradient(teacher, student):
@@ -135,8 +143,7 @@ def gradient(teacher, student):
     Source: derived here; equal to the expectations that the paper states as its gradients.
     """
     _check_pair(teacher, student)
-    logits = student.logits  # a fresh array, so the gradient may be written over it
-    d_value, d_key_query = gradient_of_blocks(teacher, student.value, logits, 1 / np.sqrt(teacher.D), out=logits)
+    d_value, d_key_query = gradient_of_blocks(teacher, student.value, student.logits, 1 / np.sqrt(teacher.D))
     if student.positions is not None:
         d_key_query = student.positions @ d_key_query @ student.positions.T
     return d_value, d_key_query
@@ -145,32 +152,38 @@ def gradient(teacher, student):
 def gradient_of_blocks(teacher, value, logits, scale=1.0, out=None):
     """dL/dW_V (M, d) and `scale` times dL/dA (D, D) at W_V = `value`, A = `logits`, without checks of the shapes.
 
-    The second one is written to `out` if that is given; it may be `logits` itself.
+    The second one is written to `out` if that is given; it may not be `logits` itself.
     """
-    alpha, gamma = moments.alpha(teacher.slope), moments.gamma(teacher.slope)
-    scores = softmax(logits)
-    rows, columns = _row_geometry(teacher.value, value), _column_geometry(teacher, scores)
+    slope = teacher.slope
+    alpha, gamma = (1 + slope**2) / 2, (1 - slope) ** 2 / (2 * np.pi)
+    exps, sums = exponentials(logits, out)
+    rows, columns = _row_geometry(teacher, value), _column_geometry(teacher, exps)
     theta, sine = _angles(rows, columns)
 
     # E[sigma'(u) sigma'(w)] for each pair; where w = 0 its derivative is sigma'(0) = 1 and this is E[sigma'(u)].
-    both = moments.derivative_moment(theta, teacher.slope)
-    both[rows.length == 0] = (1 + teacher.slope) / 2
+    both = alpha - gamma * theta
+    zero = rows.square == 0
+    both[zero] = (1 + slope) / 2
 
-    safe = np.where(rows.length == 0, 1, rows.length)
-    row_weight = alpha * np.sum(columns.length**2) - gamma * (rows.target / safe) * (
-        sine @ (columns.target * columns.length)
-    )
-    d_value = row_weight[:, None] * value - (both @ columns.product)[:, None] * teacher.value
+    square, product = columns.square / sums**2, columns.target * columns.along / sums
+    row_weight = alpha * square.sum() - gamma * rows.target / (rows.square + zero) * (sine @ (columns.target / sums))
+    d_value = row_weight[:, None] * value - (both @ product)[:, None] * teacher.value
 
-    # dL/ds_i = student_i s_i - teacher_i s*_i; the softmax takes away its mean under s_i and multiplies by s_i.
-    student_i = alpha * np.sum(rows.length**2) - gamma * ((rows.target * rows.length) @ sine) * (
-        columns.target / columns.length
-    )
-    teacher_i = rows.product @ both
-    mean = student_i * columns.length**2 - teacher_i * columns.product
-    d_logits = np.multiply(scores, scale * student_i, out=out)
-    flat, column, weight = teacher.support
-    d_logits.reshape(-1)[flat] -= scale * teacher_i[column] * weight
-    d_logits -= scale * mean
-    d_logits *= scores
-    return d_value, d_logits
+    # dL/ds_i = own_i s_i - others_i s*_i; the softmax takes away its mean under s_i and multiplies by s_i.
+    own = alpha * rows.square.sum() - gamma * columns.target * sums / columns.square * (rows.target @ sine)
+    others = (rows.target * rows.along) @ both
+    mean = own * square - others * product
+    own, others, mean = scale / sums**2 * own, scale / sums * others, scale / sums * mean
+    support, flat = teacher.support, exps.reshape(-1)
+    if support is not None:
+        entries, column = flat[support.flat], support.column
+        entries *= own[column] * entries - others[column] * support.weight - mean[column]
+    for block in _blocks(teacher.D):
+        factor = exps[block] * own
+        if support is None:
+            factor -= teacher.scores[block] * others
+        factor -= mean
+        exps[block] *= factor
+    if support is not None:
+        flat[support.flat] = entries
+    return d_value, exps

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _checks
 from .activations import leaky_relu, leaky_relu_derivative
-from .model import Student, softmax
+from .model import Student, _softmax
 from .moments import angle_between
 from .population import _check_pair, excess_of_blocks, gradient_of_blocks
 
@@ -89,7 +89,7 @@ def _run(teacher, steps, student, positions, record, progress, advance):
             cosine = np.cos(angle_between(value.ravel(), teacher.value.ravel())) if size * length > 0 else 0.0
             row = [
                 excess_of_blocks(teacher, value, logits),
-                np.linalg.norm(softmax(logits) - teacher.scores),
+                np.linalg.norm(_softmax(logits) - teacher.scores),
                 np.linalg.norm(value - teacher.value),
                 float(cosine),
             ]
@@ -246,7 +246,7 @@ def descend_online(
         labels = teacher(inputs)
         if noise:
             labels += noise * rng.standard_normal(labels.shape)
-        scores = softmax(logits)
+        scores = _softmax(logits)
         loss, d_value, d_scores = batch_gradient(inputs, labels, value, scores, teacher.slope)
         if moving:
             value -= step_size * d_value
