@@ -192,17 +192,18 @@ def render(claims):
     for part, title in PARTS.items():
         entries = [entry for entry in claims if entry["statement"].split("/")[0] == part]
         if entries:
-            lines += [f"## {title}", "", "| Claim | Source | Proved in | Measured in | Verdict | Note |"]
-            lines += ["|:--|:--|:--|:--|:--|:--|", *map(_row, entries), ""]
+            lines += [f"## {title}", "", ":::{table}", ":widths: 38 22 14 26", ":width: 100%", ""]
+            lines += ["| Claim and source | Evidence | Verdict | Note |", "|:--|:--|:--|:--|", *map(_row, entries)]
+            lines += [":::", ""]
     return "\n".join(lines)
 
 
 def _row(entry):
     # The span's id is the address of the row, so that a statement can link back to it.
-    claim = f"[{entry['title']}]{{#claim-{entry['label']}}}: {_reference(entry)}"
     source = {"here": "this book"}.get(entry["source"], entry["source"])
-    pages = (", ".join(_link(page) for page in entry[key]) or "-" for key in ("proved", "measured"))
-    cells = (claim, source, *pages, entry["verdict"], " ".join(str(entry.get("note") or "").split()))
+    claim = f"{_reference(entry)}. [{entry['title']}]{{#claim-{entry['label']}}} ({source})"
+    evidence = [f"{key} in {', '.join(map(_link, entry[key]))}" for key in ("proved", "measured") if entry[key]]
+    cells = (claim, "; ".join(evidence), entry["verdict"], " ".join(str(entry.get("note") or "").split()))
     return f"| {' | '.join(cells)} |"
 
 
