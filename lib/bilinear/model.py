@@ -1,5 +1,6 @@
 """The teacher sigma(V* X S*) and the student, a one-layer transformer with position-only attention."""
 
+import math
 from functools import cached_property
 from typing import NamedTuple
 
@@ -46,13 +47,14 @@ def exponentials(logits, out=None):
     A column's maximum is subtracted only where the sums say that an exponential could have overflowed or vanished;
     elsewhere that pass over the array would change nothing. `out` may not be `logits`.
     """
+    ones = np.ones(logits.shape[-2])
     with np.errstate(over="ignore"):
         result = np.exp(logits, out=out)
-        sums = result.sum(axis=-2)
+        sums = ones @ result
     if not (sums.min() > 1e-30 and sums.max() < 1e30):
         np.subtract(logits, logits.max(axis=-2, keepdims=True), out=result)
         np.exp(result, out=result)
-        sums = result.sum(axis=-2)
+        sums = ones @ result
     return result, sums
 
 
@@ -159,6 +161,12 @@ class Teacher:
         return np.linalg.norm(self.value, axis=1), np.linalg.norm(self.scores, axis=0)
 
     @cached_property
+    def directions(self):
+        """The rows of V* divided by their lengths, array (M, d); a row that is zero stays zero."""
+        lengths = self.lengths[0]
+        return self.value / np.where(lengths == 0, 1, lengths)[:, None]
+
+    @cached_property
     def support(self):
         """The non-zero entries of S* as a `Support`, or None where they are so many that whole arrays are faster."""
         if np.count_nonzero(self.scores) * 16 > self.scores.size:
@@ -238,7 +246,7 @@ class Student:
     @property
     def logits(self):
         """A = P^T W_KQ P / sqrt(D), array (D, D)."""
-        logits = self.key_query / np.sqrt(self.key_query.shape[0])
+        logits = self.key_query / math.sqrt(self.key_query.shape[0])
         if self.positions is None:
             return logits
         return self.positions.T @ logits @ self.positions

@@ -6,6 +6,8 @@ The loss and the gradient are sums over m and i of the moments of such a pair: a
 arrays.
 """
 
+import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,11 +30,10 @@ class _Geometry(NamedTuple):
 
 
 def _row_geometry(teacher, value):
-    target = teacher.lengths[0]
-    along = np.vecdot(teacher.value, value) / (target + (target == 0))
-    rest = value - (along / (target + (target == 0)))[:, None] * teacher.value
+    along = np.vecdot(teacher.directions, value)
+    rest = value - along[:, None] * teacher.directions
     rest = np.vecdot(rest, rest)
-    return _Geometry(target, along, rest, along**2 + rest)
+    return _Geometry(teacher.lengths[0], along, rest, along**2 + rest)
 
 
 def _column_geometry(teacher, exps):
@@ -57,6 +58,7 @@ def _column_geometry(teacher, exps):
     return _Geometry(target, along, rest, along**2 + rest)
 
 
+@cache
 def _blocks(D):
     """Slices of rows of a D x D array, each small enough to stay in the processor's cache."""
     size = max(1, 32768 // D)
@@ -143,7 +145,7 @@ def gradient(teacher, student):
     Source: derived here; equal to the expectations that the paper states as its gradients.
     """
     _check_pair(teacher, student)
-    d_value, d_key_query = gradient_of_blocks(teacher, student.value, student.logits, 1 / np.sqrt(teacher.D))
+    d_value, d_key_query = gradient_of_blocks(teacher, student.value, student.logits, 1 / math.sqrt(teacher.D))
     if student.positions is not None:
         d_key_query = student.positions @ d_key_query @ student.positions.T
     return d_value, d_key_query
@@ -155,35 +157,40 @@ def gradient_of_blocks(teacher, value, logits, scale=1.0, out=None):
     The second one is written to `out` if that is given; it may not be `logits` itself.
     """
     slope = teacher.slope
-    alpha, gamma = (1 + slope**2) / 2, (1 - slope) ** 2 / (2 * np.pi)
+    alpha, gamma = (1 + slope**2) / 2, (1 - slope) ** 2 / (2 * math.pi)
     exps, sums = exponentials(logits, out)
     rows, columns = _row_geometry(teacher, value), _column_geometry(teacher, exps)
     theta, sine = _angles(rows, columns)
 
     # E[sigma'(u) sigma'(w)] for each pair; where w = 0 its derivative is sigma'(0) = 1 and this is E[sigma'(u)].
     both = alpha - gamma * theta
-    zero = rows.square == 0
-    both[zero] = (1 + slope) / 2
+    row_square = rows.square
+    if np.count_nonzero(row_square) < len(row_square):
+        both[row_square == 0] = (1 + slope) / 2
+        row_square = np.where(row_square == 0, 1, row_square)
 
-    square, product = columns.square / sums**2, columns.target * columns.along / sums
-    row_weight = alpha * square.sum() - gamma * rows.target / (rows.square + zero) * (sine @ (columns.target / sums))
-    d_value = row_weight[:, None] * value - (both @ product)[:, None] * teacher.value
+    share = 1 / sums  # S = exps * share
+    share_square, target = share * share, columns.target * share
+    own = alpha * (columns.square @ share_square) - gamma * rows.target / row_square * (sine @ target)
+    d_value = own[:, None] * value - (both @ (target * columns.along))[:, None] * teacher.value
 
     # dL/ds_i = own_i s_i - others_i s*_i; the softmax takes away its mean under s_i and multiplies by s_i.
-    own = alpha * rows.square.sum() - gamma * columns.target * sums / columns.square * (rows.target @ sine)
-    others = (rows.target * rows.along) @ both
-    mean = own * square - others * product
-    own, others, mean = scale / sums**2 * own, scale / sums * others, scale / sums * mean
+    own = (scale * alpha * np.add.reduce(rows.square)) * share_square - (
+        (scale * gamma * rows.target) @ sine * target / columns.square
+    )
+    others = ((scale * rows.target * rows.along) @ both) * share
+    mean = (own * columns.square - others * columns.target * columns.along) * share
     support, flat = teacher.support, exps.reshape(-1)
     if support is not None:
         entries, column = flat[support.flat], support.column
         entries *= own[column] * entries - others[column] * support.weight - mean[column]
     for block in _blocks(teacher.D):
-        factor = exps[block] * own
+        part = exps[block]
+        factor = part * own
         if support is None:
             factor -= teacher.scores[block] * others
         factor -= mean
-        exps[block] *= factor
+        part *= factor
     if support is not None:
         flat[support.flat] = entries
     return d_value, exps
