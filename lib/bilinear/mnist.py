@@ -455,8 +455,6 @@ def distil(teacher, inputs, held_out, step_size, steps, rng, batch=64, logit_sca
         if step in wanted:
             error = outputs(value, held_out, scores) - held_out_labels
             loss = np.vdot(error, error) / (2 * held_out.shape[1])
-            if not loss < np.inf:
-                raise FloatingPointError(f"the run has diverged by step {step}: step_size {step_size:g} is too large")
             rows.append((loss, _cosine(value, teacher.value), _cosine(scores, teacher.scores)))
         if step == steps:
             break
@@ -477,5 +475,7 @@ def distil(teacher, inputs, held_out, step_size, steps, rng, batch=64, logit_sca
         d_scores -= np.einsum("ji,ji->i", d_scores, scores)
         value -= step_size * d_value
         logits -= (step_size * logit_scale / D) * (d_scores * scores)
+        if not (np.isfinite(value).all() and np.isfinite(logits).all()):
+            raise FloatingPointError(f"the run diverged at step {step + 1}: step_size {step_size:g} is too large")
     loss, value_cosine, score_cosine = np.array(rows).T
     return Distillation(record, loss, value_cosine, score_cosine, Student.from_logits(value, logits, slope=slope))
