@@ -351,7 +351,7 @@ class Reduced:
             field,
             (np.log(begin), np.log(times[-1])),
             start,
-            method="Radau",
+            method="LSODA",
             t_eval=np.clip(np.log(times), np.log(begin), np.log(times[-1])),
             rtol=rtol,
             atol=1e-13,
