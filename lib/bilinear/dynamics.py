@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _checks, moments
-from .model import Student
+from .model import Student, Teacher
+from .population import _check_pair
 
 
 class Constants(NamedTuple):
@@ -49,8 +50,6 @@ def read_constants(teacher, student):
 
     Source: the paper's Lemma D.2.
     """
-    from .population import _check_pair
-
     _check_pair(teacher, student)
     K, D = teacher.K, teacher.D
     on = teacher.scores > 0
@@ -98,9 +97,18 @@ def student_at(teacher, c1, delta, positions=None):
 
     Source: the paper's Lemma D.2, with C3/C2 = K/(D-K).
     """
-    c1, delta = (float(_checks.real_array(*pair, ndim=0)) for pair in (("c1", c1), ("delta", delta)))
+    _checks.instance("teacher", teacher, Teacher)
+    c1, delta = _checks.number("c1", c1), _checks.number("delta", delta)
     logits = delta * ((teacher.scores > 0) - teacher.K / teacher.D)
     return Student.from_logits(c1 * teacher.value, logits, positions, teacher.slope)
+
+
+def _start(start):
+    try:
+        c1, delta = start
+    except (TypeError, ValueError):
+        raise ValueError(f"start must be the pair (c1, delta), was {start!r:.80}") from None
+    return c1, delta
 
 
 class Reduced:
@@ -131,31 +139,48 @@ class Reduced:
             if np.any(value != np.round(value)):
                 raise ValueError(f"{name} must be a whole number, was {value!r:.80}")
         self.value_norm, self.slope = _checks.positive("value_norm", value_norm), _checks.slope(slope)
-        try:
-            np.broadcast(D, K, self.value_norm, self.slope)
-        except ValueError:
-            raise ValueError("D, K, value_norm and slope must broadcast against each other") from None
-        if np.any(K >= D):
+        self._shape = _checks.broadcast(D=D, K=K, value_norm=self.value_norm, slope=self.slope)
+        if np.any(np.greater_equal(K, D)):
             raise ValueError(f"K must be below D, was K = {K!r:.40} with D = {D!r:.40}")
         self.D, self.K = D, K
         self._alpha, self._gamma = moments.alpha(self.slope), moments.gamma(self.slope)
 
+    def _state(self, c1, delta, **others):
+        """C1 and delta as arrays that broadcast with the settings."""
+        c1, delta = _checks.real_array("c1", c1), _checks.real_array("delta", delta)
+        _checks.broadcast(c1=c1, delta=delta, settings=np.empty(self._shape), **others)
+        return c1, delta
+
     def scores(self, delta):
-        """p and q, the two values of the scores: p = 1/(K + (D-K) e^-delta), q = e^-delta p."""
-        ratio = np.exp(-np.asarray(delta, dtype=float))
-        p = 1 / (self.K + (self.D - self.K) * ratio)
-        return p, ratio * p
+        """p and q, the two values of the scores: p = 1/(K + (D-K) e^-delta), q = e^-delta p.
+
+        Parameters
+        ----------
+        delta : float or array that broadcasts with the settings
+
+        Source: the paper's Lemma D.2.
+        """
+        return self._scores(self._state(0.0, delta)[1])
+
+    def _scores(self, delta):
+        small = np.exp(-np.abs(delta))  # never overflows
+        high, low = np.where(delta < 0, small, 1.0), np.where(delta < 0, 1.0, small)
+        p = high / (self.K * high + (self.D - self.K) * low)
+        return p, low / (self.K * high + (self.D - self.K) * low)
 
     def angle(self, delta):
-        """theta, the angle of a column of S to its column of S*: tan(theta) = sqrt((D-K)/K) e^-delta."""
-        return np.arctan(np.sqrt((self.D - self.K) / self.K) * np.exp(-np.asarray(delta, dtype=float)))
+        """theta, the angle of a column of S to its column of S*: tan(theta) = sqrt((D-K)/K) e^-delta.
 
-    def _pair(self, c1, delta):
-        """Length of a column of S, and the angle of the outputs: a negative C1 turns it to pi - theta."""
-        theta = self.angle(delta)
-        p, _ = self.scores(delta)
-        length = np.sqrt(self.K) * p / np.cos(theta)
-        return length, np.where(np.asarray(c1) < 0, np.pi - theta, theta)
+        Parameters
+        ----------
+        delta : float or array that broadcasts with the settings
+
+        Source: derived here.
+        """
+        return self._angle(*self.scores(delta))
+
+    def _angle(self, p, q):
+        return np.arctan2(np.sqrt(self.D - self.K) * q, np.sqrt(self.K) * p)
 
     def loss(self, c1, delta):
         """The excess loss, (D ||V*||^2/2) (alpha/K - 2 C1 n k(theta)/sqrt(K) + alpha C1^2 n^2).
@@ -170,7 +195,10 @@ class Reduced:
 
         Source: derived here.
         """
-        length, theta = self._pair(c1, delta)
+        c1, delta = self._state(c1, delta)
+        p, q = self._scores(delta)
+        length, theta = np.sqrt(self.K * p**2 + (self.D - self.K) * q**2), self._angle(p, q)
+        theta = np.where(c1 < 0, np.pi - theta, theta)  # of the outputs: a negative C1 turns them round
         target, size = 1 / np.sqrt(self.K), np.abs(c1) * length
         pair = self._alpha * (target - size) ** 2 + 2 * target * size * moments.kernel_gap(theta, self.slope)
         loss = self.D * self.value_norm**2 / 2 * pair
@@ -191,20 +219,22 @@ class Reduced:
 
         Source: derived here.
         """
-        c1, delta = np.asarray(c1, dtype=float), np.asarray(delta, dtype=float)
-        length, theta = self._pair(c1, delta)
-        p, q = self.scores(delta)
-        # Away from 0, E[f* TF] grows like |C1| n k(theta)/sqrt(K); at 0 its slope holds E[sigma'] = (1+kappa)/2.
-        pull = np.where(
-            c1 == 0,
-            (1 + self.slope) / 2 * p,
-            np.sign(c1) * length / np.sqrt(self.K) * moments.kernel(theta, self.slope),
-        )
-        first = self.D * (pull - self._alpha * c1 * length**2)
-        gap = p * -np.expm1(-delta)
-        bent = self._gamma * np.abs(c1) * np.sin(theta) / (length * np.sqrt(self.K))
-        bracket = c1 * moments.derivative_moment(theta, self.slope) / self.K - (self._alpha * c1**2 - bent) * gap
-        return first, p * q * self.value_norm**2 * bracket
+        return self._velocity(*self._state(c1, delta))
+
+    def _velocity(self, c1, delta):
+        p, q = self._scores(delta)
+        square = self.K * p**2 + (self.D - self.K) * q**2  # n^2
+        slant = np.sqrt((self.D - self.K) / self.K) * q  # n sin(theta)/sqrt(K), where p = n cos(theta)/sqrt(K)
+        sign, theta = np.sign(c1), np.arctan2(slant, p)
+        # A negative C1 makes the angle of the outputs pi - theta.
+        theta = np.where(c1 < 0, np.pi - theta, theta)
+        both = self._alpha - self._gamma * theta
+        # n k(theta)/sqrt(K), with the sign of C1. At C1 = 0 the slope holds E[sigma'] = (1+kappa)/2 with sigma'(0) = 1.
+        pull = np.where(c1 == 0, (1 + self.slope) / 2, both) * p + sign * self._gamma * slant
+        first = self.D * (pull - self._alpha * c1 * square)
+        bent = self._gamma * np.abs(c1) * slant / square
+        second = p * q * self.value_norm**2 * (c1 * both / self.K - (self._alpha * c1**2 - bent) * (p - q))
+        return first, second
 
     def step(self, c1, delta, step_size):
         """(C1, delta) after one step of gradient descent on the matrices.
@@ -221,7 +251,8 @@ class Reduced:
         Source: derived here.
         """
         step_size = _checks.positive("step_size", step_size)
-        first, second = self.velocity(c1, delta)
+        c1, delta = self._state(c1, delta, step_size=step_size)
+        first, second = self._velocity(c1, delta)
         return c1 + step_size * first, delta + step_size * second
 
     def run(self, step_size, steps, start=(0.0, 0.0), record=None):
@@ -237,6 +268,7 @@ class Reduced:
         Returns
         -------
         c1, delta : floats, or arrays of the sweep's shape; with `record` a first axis of its length
+            NaN where the step size was so large that the run diverged.
 
         Raises
         ------
@@ -249,9 +281,10 @@ class Reduced:
 
         step_size, steps = _checks.positive("step_size", step_size), _checks.whole("steps", steps, least=0)
         wanted = np.array([steps]) if record is None else recorded_steps(steps, record)
-        shape = np.broadcast(self.D, self.K, self.value_norm, self.slope, step_size, *start).shape
+        c1, delta = self._state(*_start(start), step_size=step_size)
+        shape = np.broadcast_shapes(self._shape, np.shape(step_size), c1.shape, delta.shape)
         path = np.empty((2, len(wanted), *shape))
-        c1, delta = (np.broadcast_to(np.asarray(part, dtype=float), shape) for part in start)
+        c1, delta = np.broadcast_to(c1, shape), np.broadcast_to(delta, shape)
         advance = self._advance if shape else self._advance_one
         done = 0
         for row, step in enumerate(wanted.tolist()):
@@ -263,10 +296,12 @@ class Reduced:
         return (path[0], path[1]) if path[0].ndim else (float(path[0]), float(path[1]))
 
     def _advance(self, c1, delta, step_size, steps):
-        for _ in range(steps):
-            first, second = self.velocity(c1, delta)
-            c1, delta = c1 + step_size * first, delta + step_size * second
-        return c1, delta
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(steps):
+                first, second = self._velocity(c1, delta)
+                c1, delta = c1 + step_size * first, delta + step_size * second
+        finite = np.isfinite(c1) & np.isfinite(delta)
+        return np.where(finite, c1, np.nan), np.where(finite, delta, np.nan)
 
     def _advance_one(self, c1, delta, step_size, steps):
         """`_advance` for one setting, in Python's floats: ten times as fast as arrays of one entry."""
@@ -276,11 +311,8 @@ class Reduced:
         rest, steep = D - K, sqrt((D - K) / K)
         first_scale, second_scale = step_size * D, step_size * float(self.value_norm) ** 2
         for _ in range(steps):
-            if c1 <= 0:  # the start, or a step so large that C1 changed its sign
-                first, second = self.velocity(c1, delta)
-                c1, delta = c1 + step_size * float(first), delta + step_size * float(second)
-                if not math.isfinite(c1):
-                    return math.nan, math.nan
+            if c1 <= 0 or delta < -300:  # the start, or what only too large a step or another start leads to
+                c1, delta = (float(part) for part in self._advance(np.float64(c1), delta, step_size, 1))
                 continue
             ratio = exp(-delta)
             p = 1 / (K + rest * ratio)
@@ -298,9 +330,7 @@ class Reduced:
             bracket = c1 * both / K - (alpha * c1 * c1 - bent) * (p - q)
             c1 += first_scale * (pull - alpha * c1 * square)
             delta += second_scale * p * q * bracket
-            if not -1e6 < c1 < 1e6:
-                return math.nan, math.nan
-        return c1, delta
+        return (c1, delta) if math.isfinite(c1) and math.isfinite(delta) else (math.nan, math.nan)
 
     def flow(self, times, start=None, rtol=1e-10):
         """(C1, delta) along the gradient flow, the limit of small steps, at times eta T.
@@ -324,7 +354,7 @@ class Reduced:
         Raises
         ------
         ValueError
-            If the settings are a sweep or the times are not rising and positive.
+            If the settings are a sweep, the times are not rising and positive, or `start` is not two numbers.
 
         Source: derived here.
         """
@@ -333,16 +363,19 @@ class Reduced:
         times = _checks.positive("times", np.atleast_1d(times))
         if times.ndim != 1 or (np.diff(times) <= 0).any():
             raise ValueError(f"times must be one rising row of numbers, was {times!r:.80}")
-        if np.broadcast(self.D, self.K, self.value_norm, self.slope).ndim:
+        rtol = _checks.positive_number("rtol", rtol)
+        if self._shape:
             raise ValueError("flow follows one setting, the settings are a sweep")
         # Early times are a straight line: from zero C1 moves with its first velocity, delta by a second order.
         begin = min(times[0], 1e-9 / float(self.D))
         if start is None:
-            first, _ = self.velocity(0.0, 0.0)
+            first, _ = self._velocity(0.0, 0.0)
             start = (begin * float(first), 0.0)
+        else:
+            start = tuple(_checks.number("start", part) for part in _start(start))
 
         def field(log_time, state):
-            first, second = self.velocity(state[0], state[1])
+            first, second = self._velocity(state[0], state[1])
             return np.exp(log_time) * np.array([first, second])
 
         if times[-1] == begin:

@@ -28,6 +28,13 @@ def _angle(theta):
     return theta
 
 
+def _weights(theta, slope):
+    """theta, alpha and gamma, checked together."""
+    theta, slope = _angle(theta), _checks.slope(slope)
+    _checks.broadcast(theta=theta, slope=slope)
+    return theta, alpha(slope), gamma(slope)
+
+
 def _deviation(name, value):
     value = _checks.real_array(name, value)
     if value.min() < 0:
@@ -42,9 +49,14 @@ def sine_gap(theta):
     ----------
     theta : array, radians in [0, pi]
 
+    Raises
+    ------
+    ValueError
+        If an angle is out of its range.
+
     Source: derived here (Taylor series below 0.3, where the difference would lose digits).
     """
-    theta = np.asarray(theta, dtype=float)
+    theta = _angle(theta)
     # The terms are theta^(2j+1) (-1)^(j+1) 2j/(2j+1)!; at 0.3 the first one left out is 2e-17 of the sum.
     square = theta * theta
     tail = 1 - square / 54 * (1 - square / 88 * (1 - square / 130))
@@ -67,20 +79,19 @@ def kernel(theta, slope):
 
     Source: derived here; slope 0 is half the arc-cosine kernel of order 1 (Cho and Saul 2009), slope 1 the cosine.
     """
-    theta = _angle(theta)
-    return alpha(slope) * np.cos(theta) + gamma(slope) * sine_gap(theta)
+    theta, even, odd = _weights(theta, slope)
+    return even * np.cos(theta) + odd * sine_gap(theta)
 
 
 def kernel_gap(theta, slope):
     """alpha - k(theta), without cancellation for small angles. Arguments and errors as for `kernel`."""
-    theta = _angle(theta)
-    return 2 * alpha(slope) * np.sin(theta / 2) ** 2 - gamma(slope) * sine_gap(theta)
+    theta, even, odd = _weights(theta, slope)
+    return 2 * even * np.sin(theta / 2) ** 2 - odd * sine_gap(theta)
 
 
 def kernel_derivative(theta, slope):
     """k'(theta) = -sin(theta) (alpha - gamma theta). Arguments and errors as for `kernel`."""
-    theta = _angle(theta)
-    return -np.sin(theta) * derivative_moment(theta, slope)
+    return -np.sin(_angle(theta)) * derivative_moment(theta, slope)
 
 
 def derivative_moment(theta, slope):
@@ -88,7 +99,8 @@ def derivative_moment(theta, slope):
 
     At theta = 0 and pi this is the continuous value.
     """
-    return alpha(slope) - gamma(slope) * _angle(theta)
+    theta, even, odd = _weights(theta, slope)
+    return even - odd * theta
 
 
 def second_moment(deviation, slope):
@@ -102,7 +114,9 @@ def second_moment(deviation, slope):
 
     Source: derived here.
     """
-    return alpha(slope) * _deviation("deviation", deviation) ** 2
+    deviation, slope = _deviation("deviation", deviation), _checks.slope(slope)
+    _checks.broadcast(deviation=deviation, slope=slope)
+    return alpha(slope) * deviation**2
 
 
 def cross_moment(a, b, theta, slope):
@@ -118,7 +132,9 @@ def cross_moment(a, b, theta, slope):
 
     Source: derived here.
     """
-    return _deviation("a", a) * _deviation("b", b) * kernel(theta, slope)
+    a, b, pair = _deviation("a", a), _deviation("b", b), kernel(theta, slope)
+    _checks.broadcast(a=a, b=b, kernel=pair)
+    return a * b * pair
 
 
 def stein_moment(vector, slope):
@@ -136,7 +152,10 @@ def stein_moment(vector, slope):
 
     Source: Stein's identity, E[g(x) x] = E[grad g(x)].
     """
-    return (1 + _checks.one_slope(slope)) / 2 * _checks.real_array("vector", vector)
+    vector = _checks.real_array("vector", vector)
+    if vector.ndim == 0:
+        raise ValueError("vector must have at least 1 dimension, was one number")
+    return (1 + _checks.one_slope(slope)) / 2 * vector
 
 
 def angle_between(u, w, axis=-1):
@@ -150,9 +169,18 @@ def angle_between(u, w, axis=-1):
     -------
     array of radians in [0, pi]; 0 where one of the vectors is zero
 
+    Raises
+    ------
+    ValueError
+        If an entry is not finite or the shapes do not fit.
+
     Source: the half-angle formula 2 arctan2(|u/|u| - w/|w||, |u/|u| + w/|w||).
     """
-    u, w = np.asarray(u, dtype=float), np.asarray(w, dtype=float)
+    u, w = _checks.real_array("u", u), _checks.real_array("w", w)
+    if len(_checks.broadcast(u=u, w=w)) == 0 or u.ndim == 0 or w.ndim == 0:
+        raise ValueError("u and w must be arrays of vectors, one was one number")
+    if u.shape[axis] != w.shape[axis]:
+        raise ValueError(f"u and w must have vectors of one length, had {u.shape[axis]} and {w.shape[axis]}")
     length_u = np.linalg.norm(u, axis=axis, keepdims=True)
     length_w = np.linalg.norm(w, axis=axis, keepdims=True)
     zero = (length_u == 0) | (length_w == 0)

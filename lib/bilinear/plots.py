@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from . import _checks
+
 # Okabe and Ito's palette, which readers with any common colour blindness can tell apart; black comes last.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
@@ -43,11 +45,19 @@ def score_maps(panels, columns=3, vmax=None):
     Returns
     -------
     figure, axes (flat array, one a panel)
+
+    Raises
+    ------
+    ValueError
+        If there are no panels, one is not a finite matrix, or `columns` < 1.
     """
     import matplotlib.pyplot as plt
 
+    if not isinstance(panels, dict) or not panels:
+        raise ValueError(f"panels must be a dict of title -> matrix with one entry at least, was {panels!r:.80}")
+    panels = {title: _checks.real_array(f"panel {title!r}", panel, ndim=2) for title, panel in panels.items()}
     count = len(panels)
-    columns = min(columns, count)
+    columns = min(_checks.whole("columns", columns), count)
     rows = -(-count // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns + 0.8, 2.7 * rows), squeeze=False)
     top = max(np.max(panel) for panel in panels.values()) if vmax is None else vmax
@@ -74,9 +84,15 @@ def loglog(axis, curves, xlabel="step", ylabel="excess loss"):
     curves : dict of label -> (steps, values)
         Points where either is not positive are left out.
     xlabel, ylabel : str
+
+    Raises
+    ------
+    ValueError
+        If a curve is not two finite rows of one length.
     """
     for label, (steps, values) in curves.items():
-        steps, values = np.asarray(steps, dtype=float), np.asarray(values, dtype=float)
+        steps = _checks.real_array(f"steps of {label!r}", steps, ndim=1)
+        values = _checks.shaped(f"values of {label!r}", values, steps.shape)
         shown = (steps > 0) & (values > 0)
         axis.loglog(steps[shown], values[shown], label=label)
     axis.set_xlabel(xlabel)
@@ -85,8 +101,23 @@ def loglog(axis, curves, xlabel="step", ylabel="excess loss"):
 
 
 def slope_guide(axis, start, stop, value, slope, label=None):
-    """A dashed line of the given log-log slope from (start, value) to `stop`, with its slope written beside it."""
-    ends = np.array([start, stop], dtype=float)
+    """A dashed line of the given log-log slope from (start, value) to `stop`, with its slope written beside it.
+
+    Parameters
+    ----------
+    axis : Matplotlib axes
+    start, stop, value : numbers > 0
+    slope : number
+    label : str or None
+        What to write beside it; None is the slope.
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive or the slope not finite.
+    """
+    ends = np.array([_checks.positive_number("start", start), _checks.positive_number("stop", stop)])
+    value, slope = _checks.positive_number("value", value), _checks.number("slope", slope)
     line = value * (ends / start) ** slope
     axis.plot(ends, line, linestyle="--", color="0.35", linewidth=1.2)
     middle = np.sqrt(ends[0] * ends[1]), np.sqrt(line[0] * line[1])

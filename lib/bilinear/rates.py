@@ -10,8 +10,10 @@ import numpy as np
 from . import _checks, moments
 
 
-def _sizes(D, K):
+def _sizes(D, K, **others):
+    """D and K, checked with the other arguments, which have been checked one by one."""
     D, K = _checks.positive("D", D), _checks.positive("K", K)
+    _checks.broadcast(D=D, K=K, **others)
     if np.any(np.greater_equal(K, D)):
         raise ValueError(f"K must be below D, was K = {K!r:.40} with D = {D!r:.40}")
     return D, K
@@ -28,21 +30,24 @@ def excess_loss(D, K, time):
 
     Source: derived here (the paper's Theorem 3.1 prints Theta(K D^4/(eta T))).
     """
-    D, K = _sizes(D, K)
-    return K * D * (D - K) / (4 * _checks.positive("time", time))
+    time = _checks.positive("time", time)
+    D, K = _sizes(D, K, time=time)
+    return K * D * (D - K) / (4 * time)
 
 
 def score_error(D, K, value_norm, slope, time):
     """||S - S*||_F at late times, D sqrt((D-K)/(2 alpha eta T))/||V*||_F. Arguments as for `excess_loss`."""
-    D, K = _sizes(D, K)
-    value_norm, time = _checks.positive("value_norm", value_norm), _checks.positive("time", time)
+    value_norm, slope = _checks.positive("value_norm", value_norm), _checks.slope(slope)
+    time = _checks.positive("time", time)
+    D, K = _sizes(D, K, value_norm=value_norm, slope=slope, time=time)
     return D * np.sqrt((D - K) / (2 * moments.alpha(slope) * time)) / value_norm
 
 
 def value_error(D, K, slope, time):
     """||W_V - V*||_F at late times, (D-K) sqrt(K/(2 alpha eta T)). Arguments as for `excess_loss`."""
-    D, K = _sizes(D, K)
-    return (D - K) * np.sqrt(K / (2 * moments.alpha(slope) * _checks.positive("time", time)))
+    slope, time = _checks.slope(slope), _checks.positive("time", time)
+    D, K = _sizes(D, K, slope=slope, time=time)
+    return (D - K) * np.sqrt(K / (2 * moments.alpha(slope) * time))
 
 
 def growth(D, K, value_norm, slope=1.0):
@@ -50,8 +55,9 @@ def growth(D, K, value_norm, slope=1.0):
 
     Source: derived here; for slope 1 it is exact for all times in the form of `identity_y`.
     """
-    D, K = _sizes(D, K)
-    return 2 * moments.alpha(slope) * _checks.positive("value_norm", value_norm) ** 2 / (K**2 * (D - K))
+    value_norm, slope = _checks.positive("value_norm", value_norm), _checks.slope(slope)
+    D, K = _sizes(D, K, value_norm=value_norm, slope=slope)
+    return 2 * moments.alpha(slope) * value_norm**2 / (K**2 * (D - K))
 
 
 def plateau_end(D, K, value_norm):
@@ -59,7 +65,9 @@ def plateau_end(D, K, value_norm):
 
     Source: derived here; it is the T* of the paper's Theorem 3.1 with its constant.
     """
-    return (D - K) / (K * growth(D, K, value_norm))
+    rate = growth(D, K, value_norm)
+    D, K = _sizes(D, K)
+    return (D - K) / (K * rate)
 
 
 def identity_y(D, K, value_norm, time):
@@ -78,12 +86,12 @@ def identity_y(D, K, value_norm, time):
 
     Source: derived here.
     """
-    D, K = _sizes(D, K)
-    time = _checks.real_array("time", time)
+    time, rate = _checks.real_array("time", time), growth(D, K, value_norm)
     if time.min() < 0:
         raise ValueError(f"time must not be negative, the least was {time.min():.3g}")
+    D, K = _sizes(D, K, value_norm=value_norm, time=time)
     start = K / (D - K)
-    goal = start + 2 * np.log(start) - 1 / start + growth(D, K, value_norm) * time
+    goal = start + 2 * np.log(start) - 1 / start + rate * time
     # The left side F is increasing in u = ln y, F = e^u + 2u - e^-u = 2 sinh(u) + 2u: Newton from arcsinh(goal/2),
     # where F >= goal in size, stays on one side and converges for every goal.
     u = np.arcsinh(goal / 2)
@@ -101,8 +109,16 @@ def largest_step_size(D, K, slope=1.0):
 
     Source: derived here; the curvature along W_V never exceeds alpha D/K on the trajectory from zero.
     """
-    D, K = _sizes(D, K)
+    slope = _checks.slope(slope)
+    D, K = _sizes(D, K, slope=slope)
     return 2 * K / (moments.alpha(slope) * D)
+
+
+def _bound(name, value):
+    """An end of the window of a fit: a number, infinity allowed."""
+    if isinstance(value, (float, np.floating)) and np.isinf(value):
+        return float(value)
+    return _checks.number(name, value)
 
 
 class Fit(NamedTuple):
@@ -142,6 +158,7 @@ def fit_slope(steps, values, start=0.0, stop=np.inf):
     steps, values = _checks.real_array("steps", steps, ndim=1), _checks.real_array("values", values, ndim=1)
     if steps.shape != values.shape:
         raise ValueError(f"values must have the shape of steps {steps.shape}, had {values.shape}")
+    start, stop = (_bound(*pair) for pair in (("start", start), ("stop", stop)))
     used = (steps >= start) & (steps <= stop)
     if used.sum() < 3:
         raise ValueError(f"at least 3 steps must lie in [{start:g}, {stop:g}], {used.sum()} do")
@@ -162,7 +179,21 @@ def fit_tail(history, start, quantity="excess_loss"):
     start : number
         First step of the tail.
     quantity : {"excess_loss", "score_error", "value_error"}
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    ValueError
+        If `history` is no History, the quantity is another one, or the tail has fewer than three points.
+
+    Source: ordinary linear regression.
     """
+    from .training import History
+
+    _checks.instance("history", history, History)
     if quantity not in ("excess_loss", "score_error", "value_error"):
         raise ValueError(f"quantity must be excess_loss, score_error or value_error, was {quantity!r}")
     return fit_slope(history.steps, getattr(history, quantity), start=start)

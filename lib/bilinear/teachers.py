@@ -48,6 +48,7 @@ def convolution_with_pooling(kernels, groups, slope=1.0):
     Source: the paper's second example.
     """
     try:
+        groups = list(groups)
         sizes = {len(group) for group in groups}
     except TypeError:
         raise ValueError(f"groups must be a sequence of sequences of positions, was {groups!r:.80}") from None
@@ -104,7 +105,7 @@ def graph_convolution(weight, graph, slope=1.0):
     Raises
     ------
     ValueError
-        If the graph is empty, directed, irregular, weighted or has self-loops.
+        If the graph is empty, directed, irregular, weighted or has self-loops, or its nodes cannot be sorted.
 
     Source: the paper's third example; Kipf and Welling (2017).
     """
@@ -119,7 +120,13 @@ def graph_convolution(weight, graph, slope=1.0):
     degrees = sorted({degree for _, degree in graph.degree()})
     if len(degrees) > 1:
         raise ValueError(f"graph must be regular, had degrees {degrees}")
-    adjacency = nx.to_numpy_array(graph, nodelist=sorted(graph), weight=None)
+    if any(weight != 1 for _, _, weight in graph.edges(data="weight", default=1)):
+        raise ValueError("graph must have no weights other than 1, had some")
+    try:
+        nodes = sorted(graph)
+    except TypeError:
+        raise ValueError("graph must have nodes that can be sorted, such as whole numbers") from None
+    adjacency = nx.to_numpy_array(graph, nodelist=nodes, weight=None)
     return Teacher(weight, (adjacency + np.eye(len(adjacency))) / (degrees[0] + 1), slope)
 
 
@@ -183,6 +190,6 @@ def group_sparse_linear(weight, D, group):
 
 def _positions(name, value, ndim=2):
     array = _checks.real_array(name, value, ndim=ndim)
-    if not np.array_equal(array, np.round(array)):
+    if not np.array_equal(array, np.round(array)) or np.abs(array).max() > 2**53:
         raise ValueError(f"{name} must hold whole numbers, was {value!r:.80}")
     return array.astype(int)

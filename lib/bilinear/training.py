@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _checks
 from .activations import leaky_relu, leaky_relu_derivative
-from .model import Student, _softmax
+from .model import Student, Teacher, _softmax
 from .moments import angle_between
 from .population import _check_pair, excess_of_blocks, gradient_of_blocks
 
@@ -60,12 +60,12 @@ def recorded_steps(steps, record=None):
         return log_spaced(steps)
     record = _checks.real_array("record", record, ndim=1)
     if (record != record.round()).any() or (np.diff(record) <= 0).any() or record[0] < 0 or record[-1] > steps:
-        raise ValueError(f"record must be rising whole numbers from 0 to {steps}, was {record!r:.80}")
+        raise ValueError(f"record must be rising whole numbers from 0 to {steps}, was {record.tolist()!s:.80}")
     return record.astype(int)
 
 
-def _run(teacher, steps, student, positions, record, progress, advance):
-    """Call advance(value, logits, recording) -> batch loss or None, which steps both blocks in place, and record."""
+def _run(teacher, step_size, steps, student, positions, record, progress, advance):
+    """Call advance(value, logits, moving) -> batch loss or None, which steps both blocks in place if moving; record."""
     steps = _checks.whole("steps", steps, least=0)
     record = recorded_steps(steps, record)
     if student is None:
@@ -73,7 +73,7 @@ def _run(teacher, steps, student, positions, record, progress, advance):
     elif positions is not None:
         raise ValueError("positions must be left out where a student is given: it has its own")
     _check_pair(teacher, student)
-    value, logits = student.value.copy(), np.array(student.logits)
+    value, logits = student.value.copy(), student.logits
     length = np.linalg.norm(teacher.value)
     rows, wanted = [], set(record.tolist())
 
@@ -94,7 +94,9 @@ def _run(teacher, steps, student, positions, record, progress, advance):
                 float(cosine),
             ]
         if step < steps or recording:
-            batch_loss = advance(value, logits, recording, step < steps)
+            batch_loss = advance(value, logits, step < steps)
+            if not np.vdot(value, value) < 1e200:
+                raise ValueError(f"step_size must be smaller, with {step_size:g} the run diverged at step {step}")
         if recording:
             rows.append([*row, batch_loss])
     columns = list(zip(*rows, strict=True))
@@ -143,22 +145,22 @@ def descend(
     Raises
     ------
     ValueError
-        If an argument is out of its range or the student does not fit the teacher.
+        If an argument is out of its range, the student does not fit the teacher, or the run diverges.
 
     Source: the paper's training algorithm, on its population loss.
     """
+    _checks.instance("teacher", teacher, Teacher)
     step_size = _checks.positive_number("step_size", step_size)
     logit_step = step_size * _checks.positive_number("logit_scale", logit_scale) / teacher.D
-
     change = np.empty((teacher.D, teacher.D))
 
-    def advance(value, logits, recording, moving):
+    def advance(value, logits, moving):
         if moving:
             d_value, _ = gradient_of_blocks(teacher, value, logits, logit_step, out=change)
             value -= step_size * d_value
             logits -= change
 
-    return _run(teacher, steps, student, positions, record, progress, advance)
+    return _run(teacher, step_size, steps, student, positions, record, progress, advance)
 
 
 def batch_gradient(inputs, labels, value, scores, slope):
@@ -178,16 +180,23 @@ def batch_gradient(inputs, labels, value, scores, slope):
     d_value : array (M, d)
     d_scores : array (D, D)
 
+    Raises
+    ------
+    ValueError
+        If an array is not finite or a shape does not fit.
+
     Source: the paper's gradients, with the expectation over the batch.
     """
-    count = len(inputs)
+    inputs, value = _checks.real_array("inputs", inputs, ndim=3), _checks.real_array("value", value, ndim=2)
+    (count, d, D), M = inputs.shape, len(value)
+    value, scores = _checks.shaped("value", value, (M, d)), _checks.shaped("scores", scores, (D, D))
+    labels = _checks.shaped("labels", labels, (count, M, D))
     projected = value @ inputs
     hidden = projected @ scores
     residual = labels - leaky_relu(hidden, slope)
     loss = float(np.sum(residual**2) / (2 * count))
     residual *= leaky_relu_derivative(hidden, slope)
     residual /= -count
-    D = scores.shape[0]
     d_scores = projected.reshape(-1, D).T @ residual.reshape(-1, D)
     d_value = np.tensordot(residual @ scores.T, inputs, axes=([0, 2], [0, 2]))
     return loss, d_value, d_scores
@@ -229,19 +238,21 @@ def descend_online(
     Raises
     ------
     ValueError
-        If an argument is out of its range or the student does not fit the teacher.
+        If an argument is out of its range, the student does not fit the teacher, or the run diverges.
 
     Source: the paper's experiments (online gradient descent, N = 100).
     """
+    _checks.instance("teacher", teacher, Teacher)
     step_size = _checks.positive_number("step_size", step_size)
     logit_step = step_size * _checks.positive_number("logit_scale", logit_scale) / teacher.D
-    rng, batch = _checks.generator(rng), _checks.whole("batch", batch)
-    noise = float(_checks.real_array("noise", noise, ndim=0))
+    rng, batch, noise = _checks.generator(rng), _checks.whole("batch", batch), _checks.number("noise", noise)
     if noise < 0:
         raise ValueError(f"noise must not be negative, was {noise:g}")
+    if sample is not None and not callable(sample):
+        raise ValueError(f"sample must be a function (rng, batch) -> array (batch, d, D), was {sample!r:.80}")
     shape = (batch, teacher.d, teacher.D)
 
-    def advance(value, logits, recording, moving):
+    def advance(value, logits, moving):
         inputs = rng.standard_normal(shape) if sample is None else _checks.shaped("sample", sample(rng, batch), shape)
         labels = teacher(inputs)
         if noise:
@@ -256,4 +267,4 @@ def descend_online(
             logits -= d_scores
         return loss
 
-    return _run(teacher, steps, student, positions, record, progress, advance)
+    return _run(teacher, step_size, steps, student, positions, record, progress, advance)

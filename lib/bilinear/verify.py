@@ -6,13 +6,32 @@ cell stands behind which statement.
 
 import numpy as np
 
+from . import _checks
+
+
+def _title(label, note):
+    if not isinstance(label, str) or not label:
+        raise ValueError(f"label must be the label of a claim, was {label!r:.80}")
+    return f"{label}: {note}" if note else label
+
 
 def _fail(label, note, why):
-    raise AssertionError(f"{label}{': ' + note if note else ''}: {why}")
+    raise AssertionError(f"{_title(label, note)}: {why}")
 
 
 def _report(verdict, label, note, figure):
-    print(f"{verdict:<9} {label}{': ' + note if note else ''} ({figure})")
+    print(f"{verdict:<9} {_title(label, note)} ({figure})")
+
+
+def _numbers(name, value):
+    """`value` as an array of floats, NaN and infinity included; SymPy's numbers are numbers too."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iufO":
+            raise TypeError
+        return array.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number or an array of numbers, was {value!r:.80}") from None
 
 
 def _symbolic(label, residual, note):
@@ -74,7 +93,7 @@ def agrees(label, measured, predicted, rtol=1e-9, note=""):
     label : str
         Label of the claim.
     measured, predicted : numbers or arrays that broadcast
-    rtol : float
+    rtol : float in [0, 1)
         The largest |measured - predicted| allowed, relative to |predicted|. There is no absolute tolerance: a predicted
         zero must be met exactly, or be compared by `holds` against an explained bound.
     note : str
@@ -84,8 +103,12 @@ def agrees(label, measured, predicted, rtol=1e-9, note=""):
     ------
     AssertionError
         If they differ by more, if one is not finite, or if there is nothing to compare.
+    ValueError
+        If they are not numbers, or `rtol` is not in [0, 1).
     """
-    measured, predicted = np.asarray(measured, dtype=float), np.asarray(predicted, dtype=float)
+    measured, predicted = _numbers("measured", measured), _numbers("predicted", predicted)
+    if not 0 <= _checks.number("rtol", rtol) < 1:
+        raise ValueError(f"rtol must lie in [0, 1), was {rtol!r}")
     try:
         measured, predicted = np.broadcast_arrays(measured, predicted)
     except ValueError:
@@ -117,7 +140,10 @@ def holds(label, condition, note=""):
     AssertionError
         If the condition is false in any entry, is empty, or is not a truth value.
     """
-    values = np.asarray(condition)
+    try:
+        values = np.asarray(condition)
+    except ValueError:  # rows of different lengths
+        _fail(label, note, f"not a truth value: {condition!r:.80}")
     if values.dtype == object and values.size == 1:  # SymPy's own true and false
         import sympy
 
