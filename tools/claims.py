@@ -136,7 +136,7 @@ def _statements(claims, chapters):
             if label in stated:
                 yield f"{label}: is stated on {stated[label]} and again on {page}"
             stated[label] = page
-        for _, label in sorted(chapter["calls"]):
+        for label in sorted({label for _, label in chapter["calls"]}):
             if label not in entries:
                 yield f"{page}: a cell checks '{label}', which is not in claims.yml"
     for label, entry in entries.items():
