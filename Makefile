@@ -15,7 +15,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install book test refresh serve claims lock clean
+.PHONY: help install book test refresh serve claims sweep lock clean
 
 help:
 	@echo "make book      build the site, executing every chapter: _build/html/index.html"
@@ -23,6 +23,7 @@ help:
 	@echo "make refresh   rerun the notebooks in place; CHAPTER=experiments/mnist for one of them"
 	@echo "make serve     show the built site on localhost (PORT=$(PORT))"
 	@echo "make claims    write the claims page from book/claims.yml"
+	@echo "make sweep     a small sweep on all cores; CLUSTER=tcp://host:8786 runs it on a Dask cluster"
 	@echo "make install   create $(VENV) from requirements.lock"
 	@echo "make lock      pin the dependencies of pyproject.toml anew (for maintainers, needs uv)"
 	@echo "make clean     remove the built site and caches"
@@ -58,6 +59,9 @@ refresh: $(STAMP)
 
 claims: $(STAMP)
 	$(BIN)/python tools/claims.py
+
+sweep: $(STAMP)
+	$(BIN)/python tools/sweep.py $(if $(CLUSTER),--cluster $(CLUSTER))
 
 serve: $(STAMP)
 	@test -f _build/html/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
