@@ -63,7 +63,7 @@ def assert_mean(samples, expected, errors=5):
     """The mean of independent samples (first axis) lies within so many standard errors of what is expected."""
     samples = np.asarray(samples)
     error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
-    off = np.abs(samples.mean(axis=0) - expected) / np.maximum(error, 1e-300)
+    off = np.abs(samples.mean(axis=0) - expected) / (error + 1e-12)
     assert np.max(off) < errors, f"{np.max(off):.1f} standard errors"
 
 
