@@ -50,3 +50,17 @@ def site(tmp_path_factory, worker_id):
     if failure.exists():
         pytest.fail(f"the site does not build:\n{failure.read_text()}", pytrace=False)
     return html
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's chromium, headless. It is never skipped: a machine without it fails these tests."""
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu", *quiet]
+        )
+        yield chromium
+        chromium.close()
