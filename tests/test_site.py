@@ -157,6 +157,7 @@ def test_the_build_rejects(page, message, tmp_path):
     (source / "book").mkdir(parents=True)
     shutil.copy(ROOT / "_config.yml", source)
     shutil.copytree(BOOK / "_static", source / "book" / "_static")
+    shutil.copytree(ROOT / "tools", source / "tools")
     shutil.copy(BOOK / "references.bib", source / "book")
     texts = {
         "missing_reference.md": "# A reference to nothing\n\n{prf:ref}`no-such-statement`\n",

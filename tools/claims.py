@@ -24,10 +24,13 @@ VERDICTS = ("proved", "proved for the listed sizes", "measured", "differs from t
 PARTS = {"model": "The model", "proofs": "The proofs", "experiments": "The experiments"}
 PREFIXES = {"theorem": "thm-", "proposition": "prop-", "lemma": "lem-", "corollary": "cor-"}
 REQUIRED = ("label", "title", "source", "statement", "verdict")
-OPTIONAL = ("proved", "measured", "uses", "note")
+OPTIONAL = ("proved", "measured", "uses", "note", "alone")
 
 BLOCK = re.compile(r"^\s*(?::{3,}|`{3,})\{prf:(theorem|proposition|lemma|corollary)\}.*\n((?:\s*:[\w-]+:.*\n)*)", re.M)
 LABEL = re.compile(r"^\s*:label:\s*(\S+)\s*$", re.M)
+# The checks that can carry a proof, and those that can carry a measurement; the first of each pair is the plain case.
+PROVING = ("proves", "holds")
+MEASURING = ("agrees", "holds")
 
 INTRO = """\
 # Claims
@@ -38,8 +41,22 @@ that holds for every case. *Proved for the listed sizes* means that a cell does 
 *Measured* means that a cell compares numbers. *Differs from the paper* means that the cells named here contradict what
 the paper prints or reports.
 
+A page named in the column of evidence leads to the very cell that runs. Below each statement of the book stands a line
+of links to its row here and to its cells, so that the way works in both directions.
+
 This page is written by `make claims` from `book/claims.yml`. A test fails when the two disagree, when a statement has
 no row, or when a row has no cell that asserts it.
+"""
+
+
+GRAPH = """\
+## What uses what
+
+An arrow leads from a claim to each claim that it uses, so the foundations stand on the left. Colour, border and shape
+say the verdict. Each box leads to its statement; the same arrows stand in words in the tables below, under *uses*.
+
+```{claim-graph}
+```
 """
 
 
@@ -82,13 +99,29 @@ def statements(markdown):
     return found
 
 
+def cell_anchors(sources):
+    """The anchors of one page's code cells, by the number of the cell.
+
+    ``check-<label>`` stands at the first cell that proves the claim, or else at the first that checks it at all;
+    ``measure-<label>`` at the first cell that measures it.
+    """
+    calls = [verify_calls(source) for source in sources]
+    anchors = {}
+    for label in sorted({label for found in calls for _, label in found}):
+        for prefix, order in (("check", (*PROVING, *MEASURING)), ("measure", MEASURING)):
+            at = next((n for function in order for n, found in enumerate(calls) if (function, label) in found), None)
+            if at is not None:
+                anchors.setdefault(at, []).append(f"{prefix}-{label}")
+    return anchors
+
+
 def verify_calls(source):
     """The (function, label) of each call of proves, agrees or holds whose first argument is a literal string."""
     calls = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name = getattr(node.func, "attr", getattr(node.func, "id", None))
-            if name in ("proves", "agrees", "holds"):
+            if name in {*PROVING, *MEASURING}:
                 calls.add((name, node.args[0].value))
     return calls
 
@@ -149,7 +182,7 @@ def _statements(claims, chapters):
 def _evidence(claims, chapters):
     for entry in claims:
         label, verdict = entry["label"], entry["verdict"]
-        for key, functions in (("proved", ("proves", "holds")), ("measured", ("agrees", "holds"))):
+        for key, functions in (("proved", PROVING), ("measured", MEASURING)):
             for page in entry[key]:
                 calls = chapters.get(page, {"calls": set()})["calls"]
                 if not any((function, label) in calls for function in functions):
@@ -161,15 +194,33 @@ def _evidence(claims, chapters):
 
 
 def _uses(claims):
-    labels = {entry["label"] for entry in claims}
+    strengths = {entry["label"]: _strength(entry) for entry in claims}
     for entry in claims:
         for other in entry["uses"]:
-            if other not in labels:
+            if other not in strengths:
                 yield f"{entry['label']}: uses '{other}', which is not in claims.yml"
     graph = dependency_graph(claims)
     if not nx.is_directed_acyclic_graph(graph):
         circle = " -> ".join(edge[0] for edge in nx.find_cycle(graph))
         yield f"these claims use each other in a circle: {circle}"
+    for entry in claims:
+        label = entry["label"]
+        lonely = graph.degree(label) == 0
+        if lonely and not entry.get("alone"):
+            yield f"{label}: neither uses a claim nor is used by one; name what it uses, or say why under 'alone'"
+        if entry.get("alone") and not lonely:
+            yield f"{label}: 'alone' says that nothing is connected with it, but something is"
+        for other in graph.successors(label):
+            weaker = other in strengths and strengths[other] > strengths[label]
+            if weaker and other not in str(entry.get("note", "")):
+                yield f"{label}: uses '{other}', which has a weaker verdict; the note must name it"
+
+
+def _strength(entry):
+    """How firm the evidence is: 0 for a proof, 1 for a proof at listed sizes, 2 for a measurement."""
+    if entry["verdict"] == "proved for the listed sizes":
+        return 1
+    return 0 if entry["proved"] else 2
 
 
 def dependency_graph(claims):
@@ -188,32 +239,79 @@ def render(claims):
     counts = Counter(entry["verdict"] for entry in claims)
     lines = [INTRO, "| Verdict | Claims |", "|:--|--:|"]
     lines += [f"| {verdict} | {counts[verdict]} |" for verdict in VERDICTS]
-    lines += [f"| all | {len(claims)} |", ""]
+    lines += [f"| all | {len(claims)} |", "", GRAPH]
+    lines += _table(
+        "The paper's statements",
+        "36 36 28",
+        "| In the paper | Claim of the book | Evidence |",
+        [_paper_row(entry) for entry in sorted(claims, key=_paper_order) if _in_paper(entry)],
+    )
+    known = {entry["label"]: entry for entry in claims}
     for part, title in PARTS.items():
-        entries = [entry for entry in claims if entry["statement"].split("/")[0] == part]
-        if entries:
-            lines += [f"## {title}", "", ":::{table}", ":widths: 38 22 14 26", ":width: 100%", ""]
-            lines += ["| Claim and source | Evidence | Verdict | Note |", "|:--|:--|:--|:--|", *map(_row, entries)]
-            lines += [":::", ""]
+        rows = [_row(entry, known) for entry in claims if entry["statement"].split("/")[0] == part]
+        lines += _table(title, "38 22 14 26", "| Claim and source | Evidence | Verdict | Note |", rows)
     return "\n".join(lines)
 
 
-def _row(entry):
+def _table(title, widths, head, rows):
+    if not rows:
+        return []
+    rule = "|:--" * head.count(" | ") + "|:--|"
+    return [f"## {title}", "", ":::{table}", f":widths: {widths}", ":width: 100%", "", head, rule, *rows, ":::", ""]
+
+
+def _in_paper(entry):
+    return entry["source"].startswith("paper, ")
+
+
+def _paper_order(entry):
+    """Theorems first, then lemmas, sections and figures, by number."""
+    place = entry["source"].removeprefix("paper, ")
+    order = ("Theorem", "Lemma", "Section", "Figure")
+    kind = next((number for number, word in enumerate(order) if word in place), len(order))
+    return kind, [int(text) if text.isdigit() else text for text in re.split(r"(\d+)", place)]
+
+
+def _paper_row(entry):
+    place = entry["source"].removeprefix("paper, ")
+    return f"| {place} | [{entry['title']}](#claim-{entry['label']}) | {_evidence_links(entry)} |"
+
+
+def _row(entry, known):
     # The span's id is the address of the row, so that a statement can link back to it.
     source = {"here": "this book"}.get(entry["source"], entry["source"])
     claim = f"{_reference(entry)}. [{entry['title']}]{{#claim-{entry['label']}}} ({source})"
-    evidence = [f"{key} in {', '.join(map(_link, entry[key]))}" for key in ("proved", "measured") if entry[key]]
-    cells = (claim, "; ".join(evidence), entry["verdict"], " ".join(str(entry.get("note") or "").split()))
-    return f"| {' | '.join(cells)} |"
+    evidence = _evidence_links(entry)
+    if entry["uses"]:
+        evidence += "; uses " + ", ".join(
+            _mention(known[other]) if other in known else other for other in entry["uses"]
+        )
+    note = " ".join(str(entry.get("note") or "").split())
+    # A label in a note becomes a link.
+    note = re.sub(
+        r"\b(?:thm|prop|lem|cor|fig)-[\w-]*\w", lambda m: _mention(known[m[0]]) if m[0] in known else m[0], note
+    )
+    return f"| {claim} | {evidence} | {entry['verdict']} | {note} |"
+
+
+def _evidence_links(entry):
+    """Links to the very cells."""
+    proofs = [f"[{page}]({page}.ipynb#check-{entry['label']})" for page in entry["proved"]]
+    measurements = [f"[{page}]({page}.ipynb#measure-{entry['label']})" for page in entry["measured"]]
+    parts = [("proved in", proofs), ("measured in", measurements)]
+    return "; ".join(f"{words} {', '.join(links)}" for words, links in parts if links)
+
+
+def _mention(entry):
+    """A claim named in passing: a statement by its number, a figure of the paper by its title."""
+    label = entry["label"]
+    return f"[{entry['title']}](#claim-{label})" if label.startswith("fig-") else f"{{prf:ref}}`{label}`"
 
 
 def _reference(entry):
     """A link to the statement: by its number, or for a figure of the paper by its page."""
-    return _link(entry["statement"]) if entry["label"].startswith("fig-") else f"{{prf:ref}}`{entry['label']}`"
-
-
-def _link(page):
-    return f"[{page}]({page}.ipynb)"
+    page = entry["statement"]
+    return f"[{page}]({page}.ipynb)" if entry["label"].startswith("fig-") else f"{{prf:ref}}`{entry['label']}`"
 
 
 def main():
