@@ -1,9 +1,9 @@
 """Sphinx extension: each claim leads to its row and to its cells, and back; and the graph of the claims.
 
 Every code cell that checks a claim gets an anchor: ``check-<label>`` for the first cell of a page that proves it, or
-that checks it at all if none proves it, and ``measure-<label>`` for the first one that measures it. Below every labelled
-statement, and below every cell that checks a figure or a statement of another page, stands a line of links. The
-directive ``claim-graph`` draws what uses what.
+that checks it at all if none proves it, and ``measure-<label>`` for the first one that measures it. Below every
+labelled statement, and below every cell that checks a figure or a statement of another page, stands a line of links.
+The directive ``claim-graph`` draws what uses what.
 """
 
 from __future__ import annotations
@@ -94,14 +94,11 @@ def _target(entry, address):
 
 def _line(entry, page, address):
     """The links of one statement: its verdict, its cells, its row."""
-    links = [
-        _link(
-            f"the cell that {verb} it{'' if where == page else f' in {where}'}",
-            address(where, f"{anchor}-{entry['label']}"),
-        )
-        for pages, verb, anchor in ((entry["proved"], "proves", "check"), (entry["measured"], "measures", "measure"))
-        for where in pages
-    ]
+    links = []
+    for pages, verb, anchor in ((entry["proved"], "proves", "check"), (entry["measured"], "measures", "measure")):
+        for where in pages:
+            place = "" if where == page else f" in {where}"
+            links.append(_link(f"the cell that {verb} it{place}", address(where, f"{anchor}-{entry['label']}")))
     links.append(_link("its row among the claims", address("claims", f"claim-{entry['label']}")))
     return nodes.paragraph(
         "", "", nodes.Text(f"{entry['verdict'].capitalize()}: "), *_join(links), classes=["claim-links"]
