@@ -141,7 +141,7 @@ class Reduced:
         self.value_norm, self.slope = _checks.positive("value_norm", value_norm), _checks.slope(slope)
         self._shape = _checks.broadcast(D=D, K=K, value_norm=self.value_norm, slope=self.slope)
         if np.any(np.greater_equal(K, D)):
-            raise ValueError(f"K must be below D, was K = {K!r:.40} with D = {D!r:.40}")
+            raise ValueError(f"K must be below D, was K = {K!s:.40} with D = {D!s:.40}")
         self.D, self.K = D, K
         self._alpha, self._gamma = moments.alpha(self.slope), moments.gamma(self.slope)
 
@@ -360,7 +360,7 @@ class Reduced:
         """
         from scipy.integrate import solve_ivp
 
-        times = _checks.positive("times", np.atleast_1d(times))
+        times = np.atleast_1d(_checks.positive("times", times))
         if times.ndim != 1 or (np.diff(times) <= 0).any():
             raise ValueError(f"times must be one rising row of numbers, was {times!r:.80}")
         rtol = _checks.positive_number("rtol", rtol)

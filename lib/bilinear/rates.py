@@ -15,7 +15,7 @@ def _sizes(D, K, **others):
     D, K = _checks.positive("D", D), _checks.positive("K", K)
     _checks.broadcast(D=D, K=K, **others)
     if np.any(np.greater_equal(K, D)):
-        raise ValueError(f"K must be below D, was K = {K!r:.40} with D = {D!r:.40}")
+        raise ValueError(f"K must be below D, was K = {K!s:.40} with D = {D!s:.40}")
     return D, K
 
 
