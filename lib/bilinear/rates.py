@@ -149,7 +149,7 @@ def fit_slope(steps, values, start=0.0, stop=np.inf):
     Raises
     ------
     ValueError
-        If fewer than three points are left or one of them is not positive.
+        If fewer than three points are left, one of them is not positive, or all have the same step.
 
     Source: ordinary linear regression.
     """
@@ -165,9 +165,15 @@ def fit_slope(steps, values, start=0.0, stop=np.inf):
     steps, values = steps[used], values[used]
     if steps.min() <= 0 or values.min() <= 0:
         raise ValueError("steps and values must be positive in the window of the fit")
-    line = stats.linregress(np.log(steps), np.log(values))
-    reach = stats.t.ppf(0.975, len(steps) - 2) * line.stderr
-    return Fit(float(line.slope), float(line.slope - reach), float(line.slope + reach), float(np.exp(line.intercept)))
+    if steps.min() == steps.max():
+        raise ValueError(f"steps must not all be the same in the window of the fit, were {steps[0]:g}")
+    x, y = np.log(steps), np.log(values)
+    offset = x - x.mean()
+    slope = offset @ y / (offset @ offset)
+    intercept = y.mean() - slope * x.mean()
+    rest = y - intercept - slope * x
+    reach = stats.t.ppf(0.975, len(x) - 2) * np.sqrt(rest @ rest / (len(x) - 2) / (offset @ offset))
+    return Fit(float(slope), float(slope - reach), float(slope + reach), float(np.exp(intercept)))
 
 
 def fit_tail(history, start, quantity="excess_loss"):
