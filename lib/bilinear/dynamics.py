@@ -12,6 +12,7 @@ import numpy as np
 from . import _checks, moments
 from .model import Student, Teacher
 from .population import _check_pair
+from .training import recorded_steps
 
 
 class Constants(NamedTuple):
@@ -123,7 +124,8 @@ class Reduced:
     slope : float in [0, 1] or array
         kappa.
 
-    The four broadcast against each other and against C1, delta and the step size: a sweep is one array.
+    The four broadcast against each other and against C1, delta and the step size: a sweep is one array, and `shape` is
+    the settings' shape together, () for one setting.
 
     Raises
     ------
@@ -139,7 +141,7 @@ class Reduced:
             if np.any(value != np.round(value)):
                 raise ValueError(f"{name} must be a whole number, was {value!r:.80}")
         self.value_norm, self.slope = _checks.positive("value_norm", value_norm), _checks.slope(slope)
-        self._shape = _checks.broadcast(D=D, K=K, value_norm=self.value_norm, slope=self.slope)
+        self.shape = _checks.broadcast(D=D, K=K, value_norm=self.value_norm, slope=self.slope)
         if np.any(np.greater_equal(K, D)):
             raise ValueError(f"K must be below D, was K = {K!s:.40} with D = {D!s:.40}")
         self.D, self.K = D, K
@@ -148,7 +150,7 @@ class Reduced:
     def _state(self, c1, delta, **others):
         """C1 and delta as arrays that broadcast with the settings."""
         c1, delta = _checks.real_array("c1", c1), _checks.real_array("delta", delta)
-        _checks.broadcast(c1=c1, delta=delta, settings=np.empty(self._shape), **others)
+        _checks.broadcast(c1=c1, delta=delta, settings=np.empty(self.shape), **others)
         return c1, delta
 
     def scores(self, delta):
@@ -277,12 +279,10 @@ class Reduced:
 
         Source: derived here.
         """
-        from .training import recorded_steps
-
         step_size, steps = _checks.positive("step_size", step_size), _checks.whole("steps", steps, least=0)
         wanted = np.array([steps]) if record is None else recorded_steps(steps, record)
         c1, delta = self._state(*_start(start), step_size=step_size)
-        shape = np.broadcast_shapes(self._shape, np.shape(step_size), c1.shape, delta.shape)
+        shape = np.broadcast_shapes(self.shape, np.shape(step_size), c1.shape, delta.shape)
         path = np.empty((2, len(wanted), *shape))
         c1, delta = np.broadcast_to(c1, shape), np.broadcast_to(delta, shape)
         advance = self._advance if shape else self._advance_one
@@ -364,7 +364,7 @@ class Reduced:
         if times.ndim != 1 or (np.diff(times) <= 0).any():
             raise ValueError(f"times must be one rising row of numbers, was {times!r:.80}")
         rtol = _checks.positive_number("rtol", rtol)
-        if self._shape:
+        if self.shape:
             raise ValueError("flow follows one setting, the settings are a sweep")
         # Early times are a straight line: from zero C1 moves with its first velocity, delta by a second order.
         begin = min(times[0], 1e-9 / float(self.D))

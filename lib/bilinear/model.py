@@ -42,10 +42,21 @@ def _softmax(logits):
 
 
 def exponentials(logits, out=None):
-    """e^logits up to a factor a column, array (..., D, D), and its sums down the columns (..., D): softmax undivided.
+    """The exponentials of a softmax before they are divided by their sums. No argument is checked.
 
-    A column's maximum is subtracted only where the sums say that an exponential could have overflowed or vanished;
-    elsewhere that pass over the array would change nothing. `out` may not be `logits`.
+    Parameters
+    ----------
+    logits : array (..., D, D)
+    out : array (..., D, D) or None
+        Where to write; it may not be `logits`.
+
+    Returns
+    -------
+    exps : array (..., D, D), e^logits up to a factor a column
+    sums : array (..., D), their sums down the columns
+
+    Source: none needed. A column's maximum is subtracted only where the sums say that an exponential could have
+    overflowed or vanished; elsewhere that pass over the array would change nothing.
     """
     ones = np.ones(logits.shape[-2])
     with np.errstate(over="ignore"):
@@ -219,13 +230,33 @@ class Student:
 
     @classmethod
     def initial(cls, teacher, positions=None):
-        """The student of this teacher at the start of training: both blocks are zero."""
+        """The student of this teacher at the start of training: both blocks are zero.
+
+        Parameters
+        ----------
+        teacher : Teacher
+        positions : array (D, D) or None
+            The positional encoding, orthogonal.
+
+        Source: the paper's training algorithm.
+        """
         _checks.instance("teacher", teacher, Teacher)
         return cls(np.zeros_like(teacher.value), np.zeros_like(teacher.scores), positions, teacher.slope)
 
     @classmethod
     def from_logits(cls, value, logits, positions=None, slope=1.0):
-        """The student with these logits A (D, D): W_KQ = sqrt(D) P A P^T."""
+        """The student with these logits A: W_KQ = sqrt(D) P A P^T.
+
+        Parameters
+        ----------
+        value : array (M, d)
+        logits : array (D, D)
+        positions : array (D, D) or None
+            The positional encoding P, orthogonal.
+        slope : float in [0, 1]
+
+        Source: the definition of A, solved for W_KQ.
+        """
         logits = _checks.real_array("logits", logits, ndim=2)
         if logits.shape[0] != logits.shape[1]:
             raise ValueError(f"logits must be square, had shape {logits.shape}")

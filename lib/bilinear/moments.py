@@ -10,13 +10,39 @@ from . import _checks
 
 
 def alpha(slope):
-    """alpha = (1 + kappa^2)/2, so that E[sigma(u)^2] = alpha a^2. Source: derived here."""
+    """alpha = (1 + kappa^2)/2, so that E[sigma(u)^2] = alpha a^2.
+
+    Parameters
+    ----------
+    slope : float or array in [0, 1]
+        kappa.
+
+    Raises
+    ------
+    ValueError
+        If the slope is out of its range.
+
+    Source: derived here.
+    """
     slope = _checks.slope(slope)
     return (1 + slope**2) / 2
 
 
 def gamma(slope):
-    """gamma = (1 - kappa)^2/(2 pi), the weight of the part of the kernel that is not linear. Source: derived here."""
+    """gamma = (1 - kappa)^2/(2 pi), the weight of the part of the kernel that is not linear.
+
+    Parameters
+    ----------
+    slope : float or array in [0, 1]
+        kappa.
+
+    Raises
+    ------
+    ValueError
+        If the slope is out of its range.
+
+    Source: derived here.
+    """
     slope = _checks.slope(slope)
     return (1 - slope) ** 2 / (2 * np.pi)
 
@@ -84,13 +110,19 @@ def kernel(theta, slope):
 
 
 def kernel_gap(theta, slope):
-    """alpha - k(theta), without cancellation for small angles. Arguments and errors as for `kernel`."""
+    """alpha - k(theta), without cancellation for small angles. Arguments and errors as for `kernel`.
+
+    Source: derived here.
+    """
     theta, even, odd = _weights(theta, slope)
     return 2 * even * np.sin(theta / 2) ** 2 - odd * sine_gap(theta)
 
 
 def kernel_derivative(theta, slope):
-    """k'(theta) = -sin(theta) (alpha - gamma theta). Arguments and errors as for `kernel`."""
+    """k'(theta) = -sin(theta) (alpha - gamma theta). Arguments and errors as for `kernel`.
+
+    Source: derived here.
+    """
     return -np.sin(_angle(theta)) * derivative_moment(theta, slope)
 
 
@@ -98,6 +130,8 @@ def derivative_moment(theta, slope):
     """E[sigma'(u) sigma'(w)] = alpha - gamma theta = -k'(theta)/sin(theta). Arguments and errors as for `kernel`.
 
     At theta = 0 and pi this is the continuous value.
+
+    Source: derived here.
     """
     theta, even, odd = _weights(theta, slope)
     return even - odd * theta

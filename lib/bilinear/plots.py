@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import _checks
+from .dynamics import Reduced
 
 # Okabe and Ito's palette, which readers with any common colour blindness can tell apart; black comes last.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -60,7 +61,7 @@ def score_maps(panels, columns=3, vmax=None):
     columns = min(_checks.whole("columns", columns), count)
     rows = -(-count // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns + 0.8, 2.7 * rows), squeeze=False)
-    top = max(np.max(panel) for panel in panels.values()) if vmax is None else vmax
+    top = max(np.max(panel) for panel in panels.values()) if vmax is None else _checks.number("vmax", vmax)
     low = min(0.0, min(np.min(panel) for panel in panels.values()))
     axes = axes.ravel()
     for axis, (title, panel) in zip(axes, panels.items(), strict=False):
@@ -73,6 +74,14 @@ def score_maps(panels, columns=3, vmax=None):
         axis.set_visible(False)
     figure.colorbar(image, ax=axes[:count].tolist(), shrink=0.8)
     return figure, axes[:count]
+
+
+def _pair(name, value):
+    try:
+        first, second = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair, was {value!r:.80}") from None
+    return first, second
 
 
 def loglog(axis, curves, xlabel="step", ylabel="excess loss"):
@@ -90,7 +99,10 @@ def loglog(axis, curves, xlabel="step", ylabel="excess loss"):
     ValueError
         If a curve is not two finite rows of one length.
     """
-    for label, (steps, values) in curves.items():
+    if not isinstance(curves, dict) or not curves:
+        raise ValueError(f"curves must be a dict of label -> (steps, values), was {curves!r:.80}")
+    for label, curve in curves.items():
+        steps, values = _pair(f"curve {label!r}", curve)
         steps = _checks.real_array(f"steps of {label!r}", steps, ndim=1)
         values = _checks.shaped(f"values of {label!r}", values, steps.shape)
         shown = (steps > 0) & (values > 0)
@@ -136,8 +148,25 @@ def phase_portrait(axis, reduced, c1_range, delta_range, path=None, points=220):
     path : (c1, delta) arrays or None
     points : int
         Grid points a side.
+
+    Raises
+    ------
+    ValueError
+        If `reduced` is not one setting, a range does not rise, the path is not two rows of one length, or there are
+        fewer than 2 points.
     """
-    delta, c1 = np.meshgrid(np.linspace(*delta_range, points), np.linspace(*c1_range, points))
+    if _checks.instance("reduced", reduced, Reduced).shape:
+        raise ValueError(f"reduced must be one setting, was a sweep of shape {reduced.shape}")
+    sides = []
+    for name, ends in (("c1_range", c1_range), ("delta_range", delta_range)):
+        low, high = (_checks.number(name, end) for end in _pair(name, ends))
+        if low >= high:
+            raise ValueError(f"{name} must rise, was {low:g} to {high:g}")
+        sides.append(np.linspace(low, high, _checks.whole("points", points, least=2)))
+    if path is not None:
+        path = _pair("path", path)
+        path = [_checks.real_array("path", path[0], ndim=1), _checks.shaped("path", path[1], np.shape(path[0]))]
+    delta, c1 = np.meshgrid(sides[1], sides[0])
     loss = reduced.loss(c1, delta)
     levels = np.geomspace(loss.max() * 1e-4, loss.max(), 16)
     axis.contour(delta, c1, loss, levels=levels, cmap="cividis", linewidths=0.8)

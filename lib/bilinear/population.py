@@ -111,7 +111,18 @@ def excess_loss(teacher, student):
 
 
 def excess_of_blocks(teacher, value, logits):
-    """`excess_loss` of the student with these blocks, W_V (M, d) and A (D, D), without its checks."""
+    """`excess_loss` of the student with these blocks, without its checks.
+
+    Parameters
+    ----------
+    teacher : Teacher
+    value : array (M, d)
+        W_V.
+    logits : array (D, D)
+        A.
+
+    Source: as for `excess_loss`.
+    """
     exps, sums = exponentials(logits)
     rows, columns = _row_geometry(teacher, value), _column_geometry(teacher, exps)
     theta, _ = _angles(rows, columns)
@@ -152,9 +163,26 @@ def gradient(teacher, student):
 
 
 def gradient_of_blocks(teacher, value, logits, scale=1.0, out=None):
-    """dL/dW_V (M, d) and `scale` times dL/dA (D, D) at W_V = `value`, A = `logits`, without checks of the shapes.
+    """The exact gradient in W_V and in the logits, without checks.
 
-    The second one is written to `out` if that is given; it may not be `logits` itself.
+    Parameters
+    ----------
+    teacher : Teacher
+    value : array (M, d)
+        W_V.
+    logits : array (D, D)
+        A.
+    scale : float
+        Multiplies the gradient in the logits: a step size, or 1/sqrt(D) for W_KQ.
+    out : array (D, D) or None
+        Where to write that one; it may not be `logits` itself.
+
+    Returns
+    -------
+    d_value : array (M, d)
+    d_logits : array (D, D)
+
+    Source: as for `gradient`.
     """
     slope = teacher.slope
     alpha, gamma = (1 + slope**2) / 2, (1 - slope) ** 2 / (2 * math.pi)

@@ -28,6 +28,11 @@ def excess_loss(D, K, time):
     time : number or array > 0
         eta T.
 
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or they do not broadcast.
+
     Source: derived here (the paper's Theorem 3.1 prints Theta(K D^4/(eta T))).
     """
     time = _checks.positive("time", time)
@@ -36,7 +41,24 @@ def excess_loss(D, K, time):
 
 
 def score_error(D, K, value_norm, slope, time):
-    """||S - S*||_F at late times, D sqrt((D-K)/(2 alpha eta T))/||V*||_F. Arguments as for `excess_loss`."""
+    """||S - S*||_F at late times, D sqrt((D-K)/(2 alpha eta T))/||V*||_F.
+
+    Parameters
+    ----------
+    D, K : numbers or arrays, K < D
+    value_norm : number or array > 0
+        ||V*||_F.
+    slope : number or array in [0, 1]
+    time : number or array > 0
+        eta T.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or they do not broadcast.
+
+    Source: derived here (the paper's Theorem 3.1 prints Theta(D^(5/2)/(||V*||_F sqrt(eta T)))).
+    """
     value_norm, slope = _checks.positive("value_norm", value_norm), _checks.slope(slope)
     time = _checks.positive("time", time)
     D, K = _sizes(D, K, value_norm=value_norm, slope=slope, time=time)
@@ -44,7 +66,22 @@ def score_error(D, K, value_norm, slope, time):
 
 
 def value_error(D, K, slope, time):
-    """||W_V - V*||_F at late times, (D-K) sqrt(K/(2 alpha eta T)). Arguments as for `excess_loss`."""
+    """||W_V - V*||_F at late times, (D-K) sqrt(K/(2 alpha eta T)).
+
+    Parameters
+    ----------
+    D, K : numbers or arrays, K < D
+    slope : number or array in [0, 1]
+    time : number or array > 0
+        eta T.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or they do not broadcast.
+
+    Source: derived here (the paper's Theorem 3.1 prints Theta(D^2 sqrt(K/(eta T)))).
+    """
     slope, time = _checks.slope(slope), _checks.positive("time", time)
     D, K = _sizes(D, K, slope=slope, time=time)
     return (D - K) * np.sqrt(K / (2 * moments.alpha(slope) * time))
@@ -52,6 +89,18 @@ def value_error(D, K, slope, time):
 
 def growth(D, K, value_norm, slope=1.0):
     """a/eta = 2 alpha ||V*||^2/(K^2 (D-K)), the rate at which y = cot^2(theta) grows at late times, per eta T.
+
+    Parameters
+    ----------
+    D, K : numbers or arrays, K < D
+    value_norm : number or array > 0
+        ||V*||_F.
+    slope : number or array in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or they do not broadcast.
 
     Source: derived here; for slope 1 it is exact for all times in the form of `identity_y`.
     """
@@ -62,6 +111,17 @@ def growth(D, K, value_norm, slope=1.0):
 
 def plateau_end(D, K, value_norm):
     """eta T at the end of the plateau for the identity, (D-K)^2 K/(2 ||V*||^2) = (D-K)/(K a) times eta.
+
+    Parameters
+    ----------
+    D, K : numbers or arrays, K < D
+    value_norm : number or array > 0
+        ||V*||_F.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or they do not broadcast.
 
     Source: derived here; it is the T* of the paper's Theorem 3.1 with its constant.
     """
@@ -83,6 +143,11 @@ def identity_y(D, K, value_norm, time):
     Returns
     -------
     float or array, y >= y0 = K/(D-K)
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or they do not broadcast.
 
     Source: derived here.
     """
@@ -106,6 +171,16 @@ def identity_y(D, K, value_norm, time):
 
 def largest_step_size(D, K, slope=1.0):
     """2 K/(alpha D): above it W_V is unstable at the teacher.
+
+    Parameters
+    ----------
+    D, K : numbers or arrays, K < D
+    slope : number or array in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or they do not broadcast.
 
     Source: derived here; the curvature along W_V never exceeds alpha D/K on the trajectory from zero.
     """

@@ -55,7 +55,26 @@ def log_spaced(steps, count=200):
 
 
 def recorded_steps(steps, record=None):
-    """The steps at which a run of `steps` steps is recorded: `record` checked, or log-spaced ones."""
+    """The steps at which a run is recorded.
+
+    Parameters
+    ----------
+    steps : int, at least 0
+        Steps of the run.
+    record : rising whole numbers or None
+        The steps to record; None records about 200, evenly spaced in their logarithm.
+
+    Returns
+    -------
+    array of rising int
+
+    Raises
+    ------
+    ValueError
+        If `record` is anything else.
+
+    Source: none needed.
+    """
     if record is None:
         return log_spaced(steps)
     record = _checks.real_array("record", record, ndim=1)
