@@ -4,9 +4,9 @@ import math
 from pathlib import Path
 
 import pytest
-from bilinear import sweeps
+from bilinear import scaling, sweeps
 
-POINTS = [{"D": D, "K": 2, "slope": slope, "time": 1e3} for D in (6, 20) for slope in (0.0, 1.0)]
+POINTS = [{"D": D, "K": 2, "slope": slope} for D in (6, 20) for slope in (0.0, 1.0)]
 
 
 def counted(x, folder):
@@ -20,17 +20,17 @@ def calls(folder):
     return sorted(float(line) for line in Path(folder, "calls").read_text().split())
 
 
-def test_the_constant_is_a_quarter_in_one_and_in_two_processes():
-    alone = sweeps.sweep(sweeps.late_constant, POINTS)
-    assert alone == pytest.approx([0.25] * len(POINTS), rel=0.05)
-    assert sweeps.sweep(sweeps.late_constant, POINTS, jobs=2) == alone
+def test_one_and_two_processes_get_the_same_numbers_in_the_order_of_the_points():
+    alone = sweeps.sweep(scaling.landmarks, POINTS)
+    assert alone == [scaling.landmarks(**point) for point in POINTS]
+    assert sweeps.sweep(scaling.landmarks, POINTS, jobs=2) == alone
 
 
 def test_a_local_dask_cluster_of_two_workers_gets_the_same_numbers():
     distributed = pytest.importorskip("dask.distributed")
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        there = sweeps.sweep(sweeps.late_constant, POINTS, cluster=cluster.scheduler_address)
-    assert there == sweeps.sweep(sweeps.late_constant, POINTS)
+        there = sweeps.sweep(scaling.landmarks, POINTS, cluster=cluster.scheduler_address)
+    assert there == sweeps.sweep(scaling.landmarks, POINTS)
 
 
 def test_an_interrupted_sweep_resumes_from_the_points_it_has(tmp_path):

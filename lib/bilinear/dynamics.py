@@ -332,11 +332,11 @@ class Reduced:
             delta += second_scale * p * q * bracket
         return (c1, delta) if math.isfinite(c1) and math.isfinite(delta) else (math.nan, math.nan)
 
-    def flow(self, times, start=None, rtol=1e-10):
+    def flow(self, times, start=None, rtol=1e-9, own_steps=False):
         """(C1, delta) along the gradient flow, the limit of small steps, at times eta T.
 
         The flow is stiff (C1 is fast, delta slow), so an implicit method follows it in the logarithm of time: 10^12 and
-        10^2 cost about the same.
+        10^2 cost about the same. It follows C1/C1* - 1, which is tiny at late times, where C1* - C1 would be noise.
 
         Parameters
         ----------
@@ -346,10 +346,13 @@ class Reduced:
             None is zero, with the first move of sigma'(0) = 1.
         rtol : float
             Tolerance of the integration.
+        own_steps : bool
+            Return the integrator's own steps up to the last of the times, which are dense where the path turns.
 
         Returns
         -------
         c1, delta : arrays (n,)
+            With own_steps: times, c1, delta, arrays of one length.
 
         Raises
         ------
@@ -373,22 +376,48 @@ class Reduced:
             start = (begin * float(first), 0.0)
         else:
             start = tuple(_checks.number("start", part) for part in _start(start))
+        if times[-1] == begin:
+            here = np.array([start[0]]), np.array([start[1]])
+            return (np.array([begin]), *here) if own_steps else here
+
+        D, K, square = float(self.D), float(self.K), float(self.value_norm) ** 2
+        alpha, gamma, steep = float(self._alpha), float(self._gamma), math.sqrt((D - K) / K)
+
+        def best(delta):
+            """C1*, the best C1 for this delta, and what it is made of."""
+            ratio = math.exp(min(-delta, 300.0))  # a trial step may reach for a delta far below zero
+            p = 1 / (K + (D - K) * ratio)
+            tangent = steep * ratio
+            lift = alpha + gamma * (tangent - math.atan(tangent))  # k(theta)/cos(theta)
+            cosine2 = 1 / (1 + tangent * tangent)
+            return lift * cosine2 / (alpha * K * p), ratio, p, tangent, lift, cosine2
 
         def field(log_time, state):
-            first, second = self._velocity(state[0], state[1])
-            return np.exp(log_time) * np.array([first, second])
+            lag, delta = state  # lag = C1/C1* - 1
+            optimum, ratio, p, tangent, lift, cosine2 = best(delta)
+            c1, q, both = optimum * (1 + lag), ratio * p, alpha - gamma * math.atan(tangent)
+            bent = gamma * c1 * tangent * cosine2 / (K * p)
+            moved = p * q * square * (c1 * both / K - (alpha * c1 * c1 - bent) * p * (1 - ratio))
+            sine2 = tangent * tangent * cosine2
+            drift = sine2 * both / lift + sine2 - (D - K) * q  # d ln(C1*)/d delta
+            pull = alpha * D * K * p * p / cosine2  # alpha D n^2
+            time = math.exp(log_time)
+            if c1 < 0:  # the other side of the cone, where the outputs are at pi - theta
+                first, moved = map(float, self._velocity(c1, delta))
+                return [time * (first / optimum - (1 + lag) * drift * moved), time * moved]
+            return [-time * (pull * lag + (1 + lag) * drift * moved), time * moved]
 
-        if times[-1] == begin:
-            return np.array([start[0]]), np.array([start[1]])
         answer = solve_ivp(
             field,
-            (np.log(begin), np.log(times[-1])),
-            start,
-            method="LSODA",
-            t_eval=np.clip(np.log(times), np.log(begin), np.log(times[-1])),
+            (math.log(begin), math.log(times[-1])),
+            (start[0] / best(start[1])[0] - 1, start[1]),
+            method="Radau",
+            t_eval=None if own_steps else np.clip(np.log(times), math.log(begin), math.log(times[-1])),
             rtol=rtol,
-            atol=1e-13,
+            atol=1e-14,
         )
         if not answer.success:
             raise RuntimeError(f"the flow could not be followed: {answer.message}")
-        return answer.y[0], answer.y[1]
+        lag, delta = answer.y
+        c1 = np.array([best(number)[0] for number in delta]) * (1 + lag)
+        return (np.exp(answer.t), c1, delta) if own_steps else (c1, delta)

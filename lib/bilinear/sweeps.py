@@ -76,27 +76,3 @@ def _fingerprint():
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def late_constant(D, K, slope, time):
-    """eta T (L - L_opt)/(K D (D-K)) of the flow at eta T = time * T*, a small sweep's function.
-
-    Parameters
-    ----------
-    D, K : int, K < D
-    slope : float in [0, 1]
-    time : float > 0
-        In units of the plateau of the identity with ||V*||_F = 1.
-
-    Returns
-    -------
-    float, tends to 1/4
-
-    Source: derived here.
-    """
-    from . import dynamics, rates
-
-    reduced = dynamics.Reduced(D, K, 1.0, slope)
-    end = time * rates.plateau_end(D, K, 1.0)
-    c1, delta = reduced.flow([end])
-    return end * reduced.loss(float(c1[-1]), float(delta[-1])) / (K * D * (D - K))
