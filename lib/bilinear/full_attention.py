@@ -140,19 +140,21 @@ def gradient(inputs, labels, value, key_query, positions=None, slope=1.0):
 
 def _gradient(stacked, labels, value, key_query, slope):
     """`gradient` without its checks, from Z."""
-    count, _, D = stacked.shape
-    attention = _softmax(stacked.swapaxes(1, 2) @ (key_query @ stacked) / np.sqrt(D))
+    count, size, D = stacked.shape
+    tokens = np.ascontiguousarray(stacked.swapaxes(1, 2))  # one token a row, so that sums over a batch are one product
+    flat = tokens.reshape(-1, size)
+    attention = _softmax((flat @ key_query).reshape(tokens.shape) @ stacked / np.sqrt(D))
     projected = value @ stacked
     hidden = projected @ attention
     residual = labels - leaky_relu(hidden, slope)
     loss = float(np.sum(residual**2) / (2 * count))
     residual *= leaky_relu_derivative(hidden, slope)
     residual /= -count  # dL/dH
-    d_value = np.tensordot(residual @ attention.swapaxes(1, 2), stacked, axes=([0, 2], [0, 2]))
+    d_value = (attention @ residual.swapaxes(1, 2)).reshape(-1, len(value)).T @ flat
     d_logits = projected.swapaxes(1, 2) @ residual  # dL/dS
-    d_logits -= np.sum(attention * d_logits, axis=1, keepdims=True)
+    d_logits -= np.einsum("nji,nji->ni", attention, d_logits)[:, None]
     d_logits *= attention
-    d_key_query = np.tensordot(stacked @ d_logits, stacked, axes=([0, 2], [0, 2])) / np.sqrt(D)
+    d_key_query = flat.T @ (d_logits @ tokens).reshape(-1, size) / np.sqrt(D)
     return loss, d_value, d_key_query
 
 
