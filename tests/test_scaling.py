@@ -18,16 +18,15 @@ def test_the_identity_peaks_at_the_overshoot_law_and_ends_on_the_late_laws(D, K)
 def test_times_of_the_identity_lie_on_the_exact_solution():
     D, K = 4096, 4
     found = scaling.landmarks(D, K, 1.0, 0.7)
-    for time, delta in ((found.leave, 1.0), (found.half, math.log((D - K) / K))):
-        y = K * math.exp(2 * delta) / (D - K)
-        assert rates.identity_y(D, K, 0.7, time) == pytest.approx(y, rel=5e-3)
+    assert rates.identity_y(D, K, 0.7, found.plateau) == pytest.approx(1, rel=5e-3)
+    assert rates.identity_y(D, K, 0.7, found.half) == pytest.approx((D - K) / K, rel=5e-3)
 
 
 def test_times_of_relu_agree_with_descent_in_small_steps():
     found = scaling.landmarks(16, 2, 0.0)
     reduced = dynamics.Reduced(16, 2, 1.0, 0.0)
     step_size = 0.02
-    assert reduced.run(step_size, round(found.leave / step_size))[1] == pytest.approx(1.0, rel=0.01)
+    assert reduced.run(step_size, round(found.plateau / step_size))[1] == pytest.approx(math.log(7) / 2, rel=0.01)
     assert reduced.run(step_size, round(found.half / step_size))[1] == pytest.approx(math.log(7), rel=0.01)
 
 

@@ -24,12 +24,12 @@ def main():
     parser.add_argument("--folder", type=Path, default=ROOT / "_build" / "sweep", help="where finished points are kept")
     options = parser.parse_args()
     results = sweeps.sweep(scaling.landmarks, POINTS, options.folder, options.jobs, options.cluster, progress=True)
-    print("   D   K  slope   leave plateau   K p = 1/2   peak C1   eta T excess/(K D (D-K))")
+    print("   D   K  slope   plateau ends    K p = 1/2   peak C1   eta T excess/(K D (D-K))")
     constants = []
     for point, found in zip(POINTS, results, strict=True):
         D, K = point["D"], point["K"]
         constants.append(found.late * found.excess_loss / (K * D * (D - K)))
-        row = f"{found.leave:15.4g} {found.half:11.4g} {found.peak:9.4g} {constants[-1]:26.4f}"
+        row = f"{found.plateau:15.4g} {found.half:11.4g} {found.peak:9.4g} {constants[-1]:26.4f}"
         print(f"{D:4d} {K:3d} {point['slope']:6g} {row}")
     if not all(math.isclose(constant, 0.25, rel_tol=1e-3) for constant in constants):
         raise SystemExit("a point is further than 0.1 % from 1/4")

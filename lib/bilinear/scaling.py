@@ -10,14 +10,14 @@ from . import _checks, dynamics, rates
 class Landmarks(NamedTuple):
     """Where a run from zero has got to; times are eta T.
 
-    leave : time at which delta = 1, the end of the plateau
+    plateau : time at which y = cot^2(theta) = 1, the end of the plateau
     half : time at which K p = 1/2
     peak : largest C1 on the way
     late : the late time, a multiple of the plateau of the identity
     excess_loss, score_error, value_error : there, in squared units of the labels and in Frobenius norms
     """
 
-    leave: float
+    plateau: float
     half: float
     peak: float
     late: float
@@ -57,8 +57,8 @@ def landmarks(D, K, slope=1.0, value_norm=1.0, multiple=1e6):
     steps, _, _ = reduced.flow([late], own_steps=True)
     times = np.unique(np.linspace(steps[:-1], steps[1:], 8))
     c1, delta = reduced.flow(times)
-    half = np.log((D - K) / K)  # K p = 1/2
-    reached = np.exp(np.interp([1.0, half], delta, np.log(times)))
+    half = np.log((D - K) / K)  # delta where K p = 1/2; y = 1 lies at half of it
+    reached = np.exp(np.interp([half / 2, half], delta, np.log(times)))
     _, q = reduced.scores(delta[-1])
     return Landmarks(
         float(reached[0]),
