@@ -27,7 +27,7 @@ def leaky_relu(x, slope):
     """
     slope = _checks.one_slope(slope)
     x = _checks.real_array("x", x)
-    return np.where(x > 0, x, slope * x)
+    return np.maximum(x, slope * x)  # the larger one, as slope <= 1; faster than np.where
 
 
 def leaky_relu_derivative(x, slope):
