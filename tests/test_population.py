@@ -241,7 +241,7 @@ def test_the_teacher_itself_has_no_excess_and_no_gradient(slope):
     student = Student.from_logits(teacher.value, 50.0 * (teacher.scores > 0), slope=slope)
     assert 0 <= population.excess_loss(teacher, student) < 1e-30
     for part in population.gradient(teacher, student):
-        assert abs(part).max() < 1e-15
+        assert abs(part).max() < 1e-14
 
 
 @pytest.mark.parametrize("slope", SLOPES)
@@ -334,14 +334,15 @@ def median_ratio(teacher, student, rounds):
     times = np.empty((rounds, 2))
     for row in times:
         for column, call in enumerate((lambda: population.gradient(teacher, student), lambda: np.exp(x))):
-            start = time.perf_counter()
+            start = time.process_time()
             call()
-            row[column] = time.perf_counter() - start
+            row[column] = time.process_time() - start
     return np.median(times[:, 0]) / np.median(times[:, 1])
 
 
 def test_time_of_a_step():
-    """At most 10 times np.exp on a D x D array. Other work on the machine disturbs a round, hence several tries."""
+    """At most 10 times np.exp on a D x D array, in processor time. Other work on the machine takes the caches away and
+    disturbs a round, hence several tries."""
     teacher, student = large_pair(16)
     population.gradient(teacher, student)
     ratios = []

@@ -1,7 +1,7 @@
 """The teacher sigma(V* X S*) and the student, a one-layer transformer with position-only attention."""
 
 import math
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -36,37 +36,83 @@ def softmax(logits):
 
 def _softmax(logits):
     """`softmax` without its checks."""
-    scores, sums = exponentials(logits)
-    scores *= 1 / sums[..., None, :]
+    if logits.ndim == 2:
+        scores, sums = exponentials(logits)
+    else:
+        scores = np.exp(logits - logits.max(axis=-2, keepdims=True))
+        sums = scores.sum(axis=-2, keepdims=True)
+    scores /= sums
     return scores
 
 
-def exponentials(logits, out=None):
+@cache
+def row_blocks(D):
+    """Slices of rows of a D x D array, each small enough to stay in the processor's cache.
+
+    Parameters
+    ----------
+    D : int
+
+    Returns
+    -------
+    list of slice
+
+    Source: none needed.
+    """
+    size = max(1, 32768 // D)
+    return [slice(start, min(start + size, D)) for start in range(0, D, size)]
+
+
+@cache
+def _ones(count):
+    return np.ones(count)
+
+
+def exponentials(logits, factor=1.0, out=None):
     """The exponentials of a softmax before they are divided by their sums. No argument is checked.
 
     Parameters
     ----------
-    logits : array (..., D, D)
-    out : array (..., D, D) or None
+    logits : array (D, D)
+    factor : float > 0
+        Multiplies the logits.
+    out : array (D, D) or None
         Where to write; it may not be `logits`.
 
     Returns
     -------
-    exps : array (..., D, D), e^logits up to a factor a column
-    sums : array (..., D), their sums down the columns
+    exps : array (D, D), e^(factor logits) up to a factor a column
+    sums : array (D,), their sums down the columns
 
     Source: none needed. A column's maximum is subtracted only where the sums say that an exponential could have
     overflowed or vanished; elsewhere that pass over the array would change nothing.
     """
-    ones = np.ones(logits.shape[-2])
+    exps = np.empty(logits.shape) if out is None else out
+    sums = np.zeros(logits.shape[1])
     with np.errstate(over="ignore"):
-        result = np.exp(logits, out=out)
-        sums = ones @ result
+        for block in row_blocks(len(logits)):
+            part = np.multiply(logits[block], factor, out=exps[block])
+            np.exp(part, out=part)
+            sums += _ones(len(part)) @ part
     if not (sums.min() > 1e-30 and sums.max() < 1e30):
-        np.subtract(logits, logits.max(axis=-2, keepdims=True), out=result)
-        np.exp(result, out=result)
-        sums = ones @ result
-    return result, sums
+        np.subtract(logits, logits.max(axis=0), out=exps)
+        exps *= factor
+        np.exp(exps, out=exps)
+        sums = exps.sum(axis=0)
+    return exps, sums
+
+
+def times(batch, matrix):
+    """batch @ matrix as one product of two matrices, which is faster than one product a sample.
+
+    Parameters
+    ----------
+    batch : array (..., M, D)
+    matrix : array (D, D)
+
+    Source: none needed.
+    """
+    return (batch.reshape(-1, batch.shape[-1]) @ matrix).reshape(batch.shape)
 
 
 def _apply(value, scores, slope, inputs):
@@ -74,7 +120,7 @@ def _apply(value, scores, slope, inputs):
     expected = (value.shape[1], scores.shape[0])
     if inputs.ndim < 2 or inputs.shape[-2:] != expected:
         raise ValueError(f"X must have shape (..., {expected[0]}, {expected[1]}), had {inputs.shape}")
-    return leaky_relu(value @ inputs @ scores, slope)
+    return leaky_relu(times(value @ inputs, scores), slope)
 
 
 class Support(NamedTuple):
@@ -285,4 +331,15 @@ class Student:
     @property
     def scores(self):
         """S, the softmax of each column of the logits, array (D, D)."""
-        return _softmax(self.logits)
+        scores, sums = self.exponentials()
+        scores /= sums
+        return scores
+
+    def exponentials(self):
+        """The exponentials of the logits, up to a factor a column, array (D, D), and their sums, array (D,).
+
+        Source: none needed, see `exponentials`.
+        """
+        if self.positions is None:
+            return exponentials(self.key_query, 1 / math.sqrt(self.key_query.shape[0]))
+        return exponentials(self.logits)

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _checks
 from .activations import leaky_relu, leaky_relu_derivative
-from .model import Student, Teacher, _softmax
+from .model import Student, Teacher, _softmax, times
 from .moments import angle_between
 from .population import _check_pair, excess_of_blocks, gradient_of_blocks
 
@@ -211,13 +211,13 @@ def batch_gradient(inputs, labels, value, scores, slope):
     value, scores = _checks.shaped("value", value, (M, d)), _checks.shaped("scores", scores, (D, D))
     labels = _checks.shaped("labels", labels, (count, M, D))
     projected = value @ inputs
-    hidden = projected @ scores
+    hidden = times(projected, scores)
     residual = labels - leaky_relu(hidden, slope)
     loss = float(np.sum(residual**2) / (2 * count))
     residual *= leaky_relu_derivative(hidden, slope)
     residual /= -count
     d_scores = projected.reshape(-1, D).T @ residual.reshape(-1, D)
-    d_value = np.tensordot(residual @ scores.T, inputs, axes=([0, 2], [0, 2]))
+    d_value = np.tensordot(times(residual, scores.T), inputs, axes=([0, 2], [0, 2]))
     return loss, d_value, d_scores
 
 
