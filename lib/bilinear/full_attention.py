@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _checks
 from .activations import leaky_relu, leaky_relu_derivative
-from .model import Teacher, _softmax
+from .model import Teacher
 from .training import recorded_steps
 
 BLOCKS = ("W_V", "U", "W_11", "W_12", "W_21", "W_KQ")
@@ -51,6 +51,14 @@ def _check_value(value, inputs):
     """The value matrix, checked against the inputs."""
     value = _checks.real_array("value", value, ndim=2)
     return _checks.shaped("value", value, (len(value), sum(inputs.shape[-2:])))
+
+
+def _softmax(logits):
+    """Softmax of each column of a stack (..., D, D) of small matrices, one matrix an input; overwrites `logits`."""
+    logits -= logits.max(axis=-2, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=-2, keepdims=True)
+    return logits
 
 
 def scores(inputs, key_query, positions=None):
