@@ -1,9 +1,14 @@
 """Fixtures shared by the tests, and the order in which they run."""
 
 import fcntl
+import os
+import shutil
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import hypothesis
 import pytest
@@ -36,7 +41,12 @@ def build(source, output):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory, worker_id):
-    """The folder of the built site: one build in each run, shared by all worker processes."""
+    """The folder of the built site: one build in each run, shared by all worker processes.
+
+    The variable SITE names a site that is built already, for work on these tests.
+    """
+    if os.environ.get("SITE"):
+        return Path(os.environ["SITE"]).resolve()
     folder = tmp_path_factory.getbasetemp()
     if worker_id != "master":
         folder = folder.parent
@@ -54,13 +64,31 @@ def site(tmp_path_factory, worker_id):
 
 @pytest.fixture(scope="session")
 def browser():
-    """Debian's chromium, headless. It is never skipped: a machine without it fails these tests."""
+    """Debian's chromium without a window. Where continuous integration runs (CI is set), it has to be there."""
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("there is no chromium; .ci/run installs it")
     from playwright.sync_api import sync_playwright
 
     quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu", *quiet]
-        )
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu", *quiet])
         yield chromium
         chromium.close()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="session")
+def served(site):
+    """The address at which a plain static server shows the built site."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(site)))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()

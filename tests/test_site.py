@@ -136,7 +136,7 @@ def test_a_page_names_its_language_and_shows_one_search_box(site):
 
 def test_mathjax_is_served_by_the_site(site):
     scripts = {address.split("?")[0] for path in pages(site) for address in read(path).loads if "mathjax" in address}
-    assert {script.lstrip("./") for script in scripts} == {"_static/mathjax/tex-chtml.js"}
+    assert {script.lstrip("./") for script in scripts} == {"_static/mathjax/startup.js"}
     assert (site / "_static" / "mathjax" / "output" / "chtml" / "fonts" / "woff-v2").is_dir()
 
 

@@ -1,4 +1,4 @@
-// A box with the statement when the reader rests on a link to it, and the arrows of one box of the claims' graph.
+// A box with the statement when the reader rests on a link to it; boxes that scroll; the arrows of one box of the graph.
 // The texts are loaded at the first such rest, as a script, so that this works from a folder too.
 (() => {
   const target = /#((?:thm|prop|lem|cor|def|term|remark|example)-[^#]+)$/;
@@ -65,6 +65,26 @@
   document.addEventListener("focusin", enter);
   document.addEventListener("focusout", hide);
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+
+  // A formula in a line of text that is wider than its column gets a box of its own, and the keyboard reaches each box
+  // that scrolls.
+  const fit = () => {
+    for (const formula of document.querySelectorAll("article mjx-container:not([display])")) {
+      formula.classList.remove("wide");
+      const column = formula.closest("p, li, dd, td, th, div, figcaption");
+      formula.classList.toggle("wide", formula.offsetWidth > column.clientWidth);
+    }
+    for (const e of document.querySelectorAll("article :is(div.math, mjx-container, pre, .output, .table-wrapper, .pst-scrollable-table-container)")) {
+      if (e.scrollWidth > e.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(e).overflowX)) e.tabIndex = 0;
+    }
+  };
+  let fitting;
+  const refit = () => {
+    clearTimeout(fitting);
+    fitting = setTimeout(fit, 50);
+  };
+  window.addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(fit));
+  window.addEventListener("resize", refit);
 
   const graph = document.querySelector(".claim-graph");
   const choose = (event) => {
