@@ -84,21 +84,21 @@ def exponentials(logits, factor=1.0, out=None):
     exps : array (D, D), e^(factor logits) up to a factor a column
     sums : array (D,), their sums down the columns
 
-    Source: none needed. A column's maximum is subtracted only where the sums say that an exponential could have
-    overflowed or vanished; elsewhere that pass over the array would change nothing.
+    Source: none needed. The maximum of each column is subtracted only where an exponential might overflow or vanish:
+    the norm of the logits bounds them all, and takes less time to find than the maxima.
     """
     exps = np.empty(logits.shape) if out is None else out
     sums = np.zeros(logits.shape[1])
-    with np.errstate(over="ignore"):
-        for block in row_blocks(len(logits)):
-            part = np.multiply(logits[block], factor, out=exps[block])
-            np.exp(part, out=part)
-            sums += _ones(len(part)) @ part
-    if not (sums.min() > 1e-30 and sums.max() < 1e30):
-        np.subtract(logits, logits.max(axis=0), out=exps)
-        exps *= factor
-        np.exp(exps, out=exps)
-        sums = exps.sum(axis=0)
+    shift = None if factor**2 * np.vdot(logits, logits) < 200**2 else logits.max(axis=0)
+    for block in row_blocks(len(logits)):
+        part = exps[block]
+        if shift is None:
+            np.multiply(logits[block], factor, out=part)
+        else:
+            np.subtract(logits[block], shift, out=part)
+            part *= factor
+        np.exp(part, out=part)
+        sums += _ones(len(part)) @ part
     return exps, sums
 
 

@@ -202,16 +202,17 @@ def _gradient(teacher, value, exps, sums, scale):
         row_square = np.where(row_square == 0, 1, row_square)
 
     share = 1 / sums  # S = exps * share
-    share_square, target = share * share, columns.target * share
+    target = columns.target * share
+    square, product = columns.square * share * share, columns.along * target  # of the columns of S
     bend = gamma * rows.target
-    own = alpha * (columns.square @ share_square) - bend / row_square * (sine @ target)
-    d_value = own[:, None] * value - (both @ (target * columns.along))[:, None] * teacher.value
+    own = alpha * np.add.reduce(square) - bend / row_square * (sine @ target)
+    d_value = own[:, None] * value - (both @ product)[:, None] * teacher.value
 
     # dL/ds_i = own_i s_i - others_i s*_i; the softmax takes away its mean under s_i and multiplies by s_i.
-    scaled = scale * share
-    own = scaled * (alpha * np.vdot(value, value) * share - bend @ sine * (columns.target / columns.square))
-    others = scaled * ((rows.target * rows.along) @ both)
-    mean = share * (own * columns.square - others * columns.target * columns.along)
+    own = scale * (alpha * np.vdot(value, value) - bend @ sine * target / square)
+    others = scale * ((rows.target * rows.along) @ both)
+    mean = share * (own * square - others * product)
+    own, others = own * share * share, others * share  # for exps in the place of S
     support = teacher.support
     if support is not None:
         flat, column = exps.reshape(-1), support.column
