@@ -347,7 +347,8 @@ class Reduced:
         rtol : float
             Tolerance of the integration.
         own_steps : bool
-            Return the integrator's own steps up to the last of the times, which are dense where the path turns.
+            Return the integrator's own steps up to the last of the times, which are dense where the path turns, and
+            seven points in each of them.
 
         Returns
         -------
@@ -413,11 +414,15 @@ class Reduced:
             (start[0] / best(start[1])[0] - 1, start[1]),
             method="Radau",
             t_eval=None if own_steps else np.clip(np.log(times), math.log(begin), math.log(times[-1])),
+            dense_output=own_steps,
             rtol=rtol,
             atol=1e-14,
         )
         if not answer.success:
             raise RuntimeError(f"the flow could not be followed: {answer.message}")
-        lag, delta = answer.y
+        log_times, (lag, delta) = answer.t, answer.y
+        if own_steps:
+            log_times = np.unique(np.linspace(answer.t[:-1], answer.t[1:], 8))
+            lag, delta = answer.sol(log_times)
         c1 = np.array([best(number)[0] for number in delta]) * (1 + lag)
-        return (np.exp(answer.t), c1, delta) if own_steps else (c1, delta)
+        return (np.exp(log_times), c1, delta) if own_steps else (c1, delta)
