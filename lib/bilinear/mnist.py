@@ -415,9 +415,7 @@ def distil(teacher, inputs, held_out, step_size, steps, rng, batch=64, logit_sca
     Raises
     ------
     ValueError
-        If an argument is out of its range or the inputs do not fit the teacher.
-    FloatingPointError
-        If the run diverges.
+        If an argument is out of its range, the inputs do not fit the teacher or the run diverges.
 
     Source: the paper's section on MNIST; batch, step sizes and number of steps are ours.
     """
@@ -476,6 +474,6 @@ def distil(teacher, inputs, held_out, step_size, steps, rng, batch=64, logit_sca
         value -= step_size * d_value
         logits -= (step_size * logit_scale / D) * (d_scores * scores)
         if not (np.isfinite(value).all() and np.isfinite(logits).all()):
-            raise FloatingPointError(f"the run diverged at step {step + 1}: step_size {step_size:g} is too large")
+            raise ValueError(f"step_size must be smaller, with {step_size:g} the run diverged at step {step + 1}")
     loss, value_cosine, score_cosine = np.array(rows).T
     return Distillation(record, loss, value_cosine, score_cosine, Student.from_logits(value, logits, slope=slope))
