@@ -15,13 +15,15 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install book test refresh serve claims sweep lock clean
+.PHONY: help install book test refresh serve pdf weigh claims sweep lock clean
 
 help:
 	@echo "make book      build the site, executing every chapter: _build/html/index.html"
 	@echo "make test      run every test: style, library, notebooks, site"
 	@echo "make refresh   rerun the notebooks in place; CHAPTER=experiments/mnist for one of them"
 	@echo "make serve     show the built site on localhost (PORT=$(PORT))"
+	@echo "make pdf       print the built site as one file: _build/book.pdf (needs chromium)"
+	@echo "make weigh     list what each page of the built site weighs, heaviest first"
 	@echo "make claims    write the claims page from book/claims.yml"
 	@echo "make sweep     a small sweep on all cores; CLUSTER=tcp://host:8786 runs it on a Dask cluster"
 	@echo "make install   create $(VENV) from requirements.lock"
@@ -67,6 +69,14 @@ serve: $(STAMP)
 	@test -f _build/html/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
 	@echo "http://localhost:$(PORT)/  (Ctrl+C ends it)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+pdf: $(STAMP)
+	@test -f _build/html/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
+	$(BIN)/python tools/make_pdf.py
+
+weigh: $(STAMP)
+	@test -f _build/html/index.html || { echo "There is no site yet: run 'make book' first."; exit 1; }
+	@$(BIN)/python tools/weigh.py
 
 lock:
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: pip install uv"; exit 1; }

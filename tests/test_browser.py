@@ -11,10 +11,12 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from claims import load
+from make_pdf import join, print_page, settle
 from PIL import Image
+from pypdf import PdfReader
 from test_site import toc_files
 
-NAMES = [*toc_files(), "genindex", "search", "prf-prf"]
+NAMES = [*toc_files(), "genindex", "search"]
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 LIMIT = 2_000_000  # bytes of a page with all it loads, uncompressed
 
@@ -109,11 +111,6 @@ def listen(page, start):
     return visit
 
 
-def settle(page):
-    """Wait until the formulas are typeset."""
-    page.evaluate("async () => { if (window.MathJax) await MathJax.startup.promise; }")
-
-
 def look(browser, site, name):
     page = browser.new_page(viewport=DESK, color_scheme="light")
     visit = listen(page, site.as_uri())
@@ -132,6 +129,7 @@ def look(browser, site, name):
     page.set_viewport_size(DESK)
     page.evaluate(THIN_OUT)
     facts["axe"] = {"light": page.evaluate(AXE)}
+    page.add_style_tag(content="* { transition: none !important; }")
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     facts["axe"]["dark"] = page.evaluate(AXE, ["color-contrast", "link-in-text-block"])
     page.close()
@@ -271,6 +269,32 @@ def test_a_reader_s_dark_mode_is_followed(browser, site):
     page.close()
 
 
+def test_print_shows_the_solutions_on_a_light_ground_without_the_bars_around(browser, site):
+    page = browser.new_page(viewport=DESK, color_scheme="dark")
+    page.goto((site / "book" / "proofs" / "moments.html").as_uri())
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert page.locator("details:not([open])").count() == 0
+    for bar in (".bd-sidebar-primary", ".bd-sidebar-secondary", ".bd-header-article", ".prev-next-area"):
+        assert page.locator(f"{bar}:visible").count() == 0, bar
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.close()
+
+
+def test_the_pdf_has_bookmarks_and_links_between_its_pages(browser, site, tmp_path):
+    names = [("Start", "book/references"), ("Start", "book/claims")]
+    paths = [(part, site / f"{name}.html") for part, name in names]
+    join([(part, path, *print_page(browser, path)) for part, path in paths]).write(tmp_path / "book.pdf")
+    book = PdfReader(tmp_path / "book.pdf")
+    part, chapters = book.outline
+    assert part.title == "Start" and [chapter.title for chapter in chapters] == ["References", "Claims"]
+    assert "What uses what" in "".join(page.extract_text() for page in book.pages)
+    links = [link.get_object() for page in book.pages for link in page.get("/Annots") or []]
+    assert not [link for link in links if link.get("/A", {}).get("/URI", "").startswith("file:")]
+
+
 # --- finding the way --------------------------------------------------------------------------------------------------
 
 
@@ -308,10 +332,10 @@ def test_two_clicks_lead_from_the_first_page_to_the_cell(page, site):
     page.locator("nav a[href$='claims.html']").first.click()
     entry = next(e for e in load() if e["source"].startswith("paper, Theorem 3.1") and e["proved"])
     page.locator(f"a[href$='#check-{entry['label']}']").first.click()
-    cell = page.locator(f"[id='check-{entry['label']}']")
-    assert entry["label"] in cell.inner_text()
+    page.wait_for_load_state()
     settle(page)
-    page.wait_for_timeout(100)
+    cell = page.locator(f"[id='check-{entry['label']}']")
+    assert entry["label"] in cell.evaluate("e => e.closest('.cell').innerText")
     page.locator(f"[id='{entry['label']}'] .claim-links a[href*='#claim-{entry['label']}']").click()
     assert page.url.endswith(f"claims.html#claim-{entry['label']}")
 
@@ -382,11 +406,11 @@ def test_on_a_phone_the_way_from_the_first_page_to_the_proof_is_open(browser, si
     page.locator("button.primary-toggle, label.primary-toggle").first.click()
     link = page.locator("a[href$='proofs/rate.html']:visible").first
     link.click()
+    page.wait_for_url("**/proofs/rate.html")
     settle(page)
-    assert page.url.endswith("proofs/rate.html")
     assert page.locator("#thm-universal-constant").is_visible()
     page.locator("#thm-universal-constant .claim-links a").first.click()
-    assert page.locator("[id='check-thm-universal-constant']").is_visible()
+    assert page.evaluate("document.querySelector(':target').closest('.cell') !== null")
     page.close()
 
 

@@ -4,6 +4,7 @@ import re
 import shutil
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -134,6 +135,20 @@ def test_a_page_names_its_language_and_shows_one_search_box(site):
         assert page.language == "en" and len(boxes) == 1, name
 
 
+@pytest.mark.parametrize("name", [name for name in toc_files() if (ROOT / f"{name}.ipynb").exists()])
+def test_a_chapter_offers_its_notebook(site, name):
+    (address,) = {link for link in read(site / f"{name}.html").links if link.endswith(".ipynb")}
+    assert (site / f"{name}.html").parent.joinpath(address).read_bytes() == (ROOT / f"{name}.ipynb").read_bytes()
+
+
+def test_the_pages_have_a_favicon_and_a_picture_for_links_to_them(site):
+    for name in toc_files():
+        text = (site / f"{name}.html").read_text(encoding="utf-8")
+        assert 'rel="icon"' in text and 'property="og:title"' in text, name
+        (picture,) = re.findall(r'property="og:image" content="([^"]+)"', text)
+        assert (site / f"{name}.html").parent.joinpath(picture).is_file(), picture
+
+
 def test_mathjax_is_served_by_the_site(site):
     scripts = {address.split("?")[0] for path in pages(site) for address in read(path).loads if "mathjax" in address}
     assert {script.lstrip("./") for script in scripts} == {"_static/mathjax/startup.js"}
@@ -143,20 +158,14 @@ def test_mathjax_is_served_by_the_site(site):
 # --- the build can fail -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("page", "message"),
-    [
-        ("failing_assertion.ipynb", "AssertionError"),
-        ("warning.ipynb", "stderr"),
-        ("missing_reference.md", "no-such-statement"),
-        ("missing_citation.md", "no-such-paper"),
-    ],
-)
-def test_the_build_rejects(page, message, tmp_path):
-    source = tmp_path / "source"
+def small_book(folder, page, repository=""):
+    """A book of one page with the settings and extensions of this one: its folder."""
+    source = folder / "source"
     (source / "book").mkdir(parents=True)
-    shutil.copy(ROOT / "_config.yml", source)
-    shutil.copytree(BOOK / "_static", source / "book" / "_static")
+    settings = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    (source / "_config.yml").write_text(re.sub(r'(?m)^  url: ".*"', f'  url: "{repository}"', settings))
+    for name in ("_static", "_extra"):
+        shutil.copytree(BOOK / name, source / "book" / name)
     shutil.copytree(ROOT / "tools", source / "tools")
     shutil.copy(BOOK / "references.bib", source / "book")
     texts = {
@@ -166,8 +175,37 @@ def test_the_build_rejects(page, message, tmp_path):
     if page in texts:
         (source / "book" / page).write_text(texts[page])
     else:
-        shutil.copy(ROOT / "tests" / "bad" / page, source / "book")
-    (source / "_toc.yml").write_text(f"format: jb-book\nroot: book/{page.split('.')[0]}\n")
-    result, _ = build(source, tmp_path)
+        shutil.copy(ROOT / "tests" / page, source / "book")
+    (source / "_toc.yml").write_text(f"format: jb-book\nroot: book/{Path(page).stem}\n")
+    return source
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("bad/failing_assertion.ipynb", "AssertionError"),
+        ("bad/warning.ipynb", "stderr"),
+        ("missing_reference.md", "no-such-statement"),
+        ("missing_citation.md", "no-such-paper"),
+    ],
+)
+def test_the_build_rejects(page, message, tmp_path):
+    result, _ = build(small_book(tmp_path, page), tmp_path)
     assert result.returncode != 0
     assert message in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("repository", ["", "https://github.com/somebody/attention"])
+def test_launch_buttons_appear_once_the_repository_has_an_address(repository, tmp_path):
+    result, html = build(small_book(tmp_path, "good.ipynb", repository), tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    links = read(html / "book" / "good.html").links
+    launch = [address for address in links if "mybinder.org" in address or "colab.research" in address]
+    assert launch == (
+        [
+            "https://mybinder.org/v2/gh/somebody/attention/main?urlpath=lab/tree/book/good.ipynb",
+            "https://colab.research.google.com/github/somebody/attention/blob/main/book/good.ipynb",
+        ]
+        if repository
+        else []
+    )

@@ -21,6 +21,14 @@ def set_launch_buttons(app, config):
         options["launch_buttons"] = {}
 
 
+def mend_citations(app, pagename, templatename, context, doctree):
+    """The list of references is marked as a list, but its entries are not marked as items of one."""
+    if "body" in context:
+        context["body"] = context["body"].replace(
+            '<div role="list" class="citation-list">', '<div class="citation-list">'
+        )
+
+
 def add_card(app, pagename, templatename, context, doctree):
     """Title, words and picture that other sites show for a link to the page."""
     base = app.config.html_baseurl.rstrip("/")
@@ -76,6 +84,7 @@ def write_previews(app, error):
 def setup(app):
     app.connect("config-inited", set_launch_buttons, priority=900)
     app.connect("html-page-context", add_card, priority=900)
+    app.connect("html-page-context", mend_citations)
     app.connect("html-page-context", collect_previews)
     app.connect("build-finished", write_previews, priority=800)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,7 @@
 """Rerun notebooks of the book in place, and keep only what a reader or a test needs.
 
-``python tools/refresh.py`` reruns all of them, ``python tools/refresh.py experiments/mnist`` one chapter.
+``python tools/refresh.py`` reruns all of them, ``python tools/refresh.py experiments/mnist`` one chapter. With
+``--only-form`` they are stored in canonical form without a run.
 
 A notebook is written only if it ran to its end and printed nothing to stderr. What changes from run to run without
 meaning (execution times, random cell ids, details of the kernel) is removed, so that a diff shows what really changed.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -23,6 +25,8 @@ BOOK = Path(__file__).resolve().parents[1] / "book"
 # The kernels get these, as the Makefile sets them for the tests and the site: one thread is enough for these sizes, and
 # SymPy's path through a simplification can depend on the order of sets.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+# Stands above the first import of the library in every notebook, and so in the traceback of who has not got it.
+HINT = "# No module named bilinear? It comes with this book: run `pip install .` in a copy of the book's repository."
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -74,6 +78,7 @@ def clean(notebook):
     """Remove what changes from run to run: timing, the kernel's details, random cell ids, split streams."""
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
+    add_hint(notebook)
     seen = {}
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
@@ -84,6 +89,17 @@ def clean(notebook):
         if cell.cell_type == "code":
             cell.outputs = merge_streams(cell.outputs)
     return notebook
+
+
+def add_hint(notebook):
+    """Say above the first import of the library how to get it."""
+    for cell in notebook.cells:
+        lines = cell.source.split("\n")
+        imports = [n for n, line in enumerate(lines) if re.match(r"(import|from) bilinear\b", line)]
+        if cell.cell_type == "code" and imports:
+            if HINT not in lines:
+                cell.source = "\n".join([*lines[: imports[0]], HINT, *lines[imports[0] :]])
+            return
 
 
 def merge_streams(outputs):
@@ -101,6 +117,7 @@ def merge_streams(outputs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("chapters", nargs="*", help="for example experiments/mnist; all of them if none is named")
+    parser.add_argument("--only-form", action="store_true", help="store the notebooks in canonical form without a run")
     arguments = parser.parse_args()
     failed = []
     for path in map(find, arguments.chapters) if arguments.chapters else notebooks():
@@ -108,7 +125,7 @@ def main():
         print(f"{name} ...", end=" ", flush=True)
         start = time.perf_counter()
         try:
-            notebook = run(path)
+            notebook = clean(nbformat.read(path, as_version=4)) if arguments.only_form else run(path)
         except (CellExecutionError, RuntimeError) as error:
             print(f"failed, left as it was\n{error}")
             failed.append(str(name))

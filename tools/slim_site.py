@@ -7,6 +7,7 @@ site 24 MB.
 
 from __future__ import annotations
 
+import logging
 import re
 from io import BytesIO
 from pathlib import Path
@@ -22,8 +23,15 @@ CLASS_RULE = re.compile(r"(?<=[{};/])((?:\.[\w-]+(?:::?(?:before|after))?,?)+)\{
 ICON_FONT = re.compile(r"src:url\(([^)]*/fa-\w+-\d+)\.woff2\)[^;}]*")
 
 
+logging.getLogger("fontTools").setLevel(logging.WARNING)
+
+
 def set_mathjax(app, config):
     config.mathjax_path = "mathjax/startup.js"
+
+
+# The search's scripts, which only the page of results and a search while typing need.
+SEARCH = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>')
 
 
 def slim(app, error):
@@ -32,6 +40,9 @@ def slim(app, error):
         slim_mathjax(static / "mathjax")
         slim_styles(static, [*Path(app.outdir).rglob("*.html"), *static.rglob("*.js")])
         slim_pictures(Path(app.outdir) / "_images")
+        for path in Path(app.outdir).rglob("*.html"):
+            if path.name != "search.html":
+                path.write_text(SEARCH.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
         for path in static.rglob("*.map"):
             path.unlink()
 

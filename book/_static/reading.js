@@ -1,4 +1,4 @@
-// A box with the statement when the reader rests on a link to it; boxes that scroll; the arrows of one box of the graph.
+// A box with the statement when the reader rests on a link to it; boxes that scroll; print; the arrows of the graph.
 // The texts are loaded at the first such rest, as a script, so that this works from a folder too.
 (() => {
   const target = /#((?:thm|prop|lem|cor|def|term|remark|example)-[^#]+)$/;
@@ -85,6 +85,19 @@
   };
   window.addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(fit));
   window.addEventListener("resize", refit);
+
+  // Paper is white, and cannot be unfolded.
+  let theme, folded;
+  window.addEventListener("beforeprint", () => {
+    theme = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = "light";
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const e of folded) e.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    document.documentElement.dataset.theme = theme;
+    for (const e of folded) e.open = false;
+  });
 
   const graph = document.querySelector(".claim-graph");
   const choose = (event) => {
