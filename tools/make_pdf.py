@@ -63,8 +63,8 @@ def join(pieces):
         firsts[path.resolve()] = first
         writer.append(PdfReader(io.BytesIO(data)), import_outline=False)
         if part and part not in parts:
-            parts[part] = writer.add_outline_item(part, first)
-        writer.add_outline_item(title, first, parent=parts.get(part))
+            parts[part] = writer.add_outline_item(title=part, page_number=first)
+        writer.add_outline_item(title=title, page_number=first, parent=parts.get(part))
     for number, page in enumerate(writer.pages):
         links = page.get("/Annots") or []
         for at in reversed(range(len(links))):
