@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import yaml
 from conftest import ROOT, build
+from fontTools.ttLib import TTFont
 
 BOOK = ROOT / "book"
 # The attributes through which a page loads something by itself; the href of an ordinary link loads nothing.
@@ -153,6 +154,30 @@ def test_mathjax_is_served_by_the_site(site):
     scripts = {address.split("?")[0] for path in pages(site) for address in read(path).loads if "mathjax" in address}
     assert {script.lstrip("./") for script in scripts} == {"_static/mathjax/startup.js"}
     assert (site / "_static" / "mathjax" / "output" / "chtml" / "fonts" / "woff-v2").is_dir()
+
+
+def test_no_script_names_another_site(site):
+    """Text of the pages may; a script that does would ask for something one day."""
+    named = {path.name for path in pages(site) if re.search(r"<script[^>]*>[^<]*https?://", path.read_text())}
+    assert named == set()
+
+
+def test_what_no_page_needs_is_left_out(site):
+    assert list(site.rglob("*.map")) == []
+    assert not (site / "_static" / "mathjax" / "sre").exists()
+    assert sum(path.stat().st_size for path in (site / "_static").rglob("*") if path.is_file()) < 8_000_000
+
+
+def test_every_icon_in_use_is_in_the_font(site):
+    names = {
+        name for path in pages(site) for name in re.findall(r'<i class="fa(?:s|-solid) (fa-[\w-]+)', path.read_text())
+    }
+    style = (site / "_static" / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    letters = TTFont(site / "_static" / "vendor" / "fontawesome" / "webfonts" / "fa-solid-900.ttf").getBestCmap()
+    assert names
+    for name in names:
+        code = re.search(rf'\.{name}:+before[^{{]*\{{content:"\\([0-9a-f]+)"', style)
+        assert code and int(code[1], 16) in letters, name
 
 
 # --- the build can fail -----------------------------------------------------------------------------------------------
