@@ -26,7 +26,7 @@ BOOK = Path(__file__).resolve().parents[1] / "book"
 # SymPy's path through a simplification can depend on the order of sets.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 # Stands above the first import of the library in every notebook, and so in the traceback of who has not got it.
-HINT = "# No module named bilinear? It comes with this book: run `pip install .` in a copy of the book's repository."
+HINT = "# No module named bilinear? It comes with this book:\n# run `pip install .` in a copy of the book's repository."
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -97,7 +97,7 @@ def add_hint(notebook):
         lines = cell.source.split("\n")
         imports = [n for n, line in enumerate(lines) if re.match(r"(import|from) bilinear\b", line)]
         if cell.cell_type == "code" and imports:
-            if HINT not in lines:
+            if HINT not in cell.source:
                 cell.source = "\n".join([*lines[: imports[0]], HINT, *lines[imports[0] :]])
             return
 
