@@ -242,22 +242,21 @@ def render(claims):
     lines += [f"| all | {len(claims)} |", "", GRAPH]
     lines += _table(
         "The paper's statements",
-        "36 36 28",
         "| In the paper | Claim of the book | Evidence |",
         [_paper_row(entry) for entry in sorted(claims, key=_paper_order) if _in_paper(entry)],
     )
     known = {entry["label"]: entry for entry in claims}
     for part, title in PARTS.items():
         rows = [_row(entry, known) for entry in claims if entry["statement"].split("/")[0] == part]
-        lines += _table(title, "38 22 14 26", "| Claim and source | Evidence | Verdict | Note |", rows)
+        lines += _table(title, "| Claim and source | Evidence | Verdict | Note |", rows)
     return "\n".join(lines)
 
 
-def _table(title, widths, head, rows):
+def _table(title, head, rows):
     if not rows:
         return []
     rule = "|:--" * head.count(" | ") + "|:--|"
-    return [f"## {title}", "", ":::{table}", f":widths: {widths}", ":width: 100%", "", head, rule, *rows, ":::", ""]
+    return [f"## {title}", "", ":::{table}", ":class: claims-table", "", head, rule, *rows, ":::", ""]
 
 
 def _in_paper(entry):
