@@ -30,6 +30,12 @@ def test_times_of_relu_agree_with_descent_in_small_steps():
     assert reduced.run(step_size, round(found.half / step_size))[1] == pytest.approx(math.log(7), rel=0.01)
 
 
+@pytest.mark.parametrize(("D", "K"), [(8, 4), (5, 4)])
+def test_without_a_plateau_both_times_are_zero(D, K):
+    found = scaling.landmarks(D, K)
+    assert found.plateau == found.half == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [

@@ -14,7 +14,7 @@ from pathlib import Path
 from bilinear import scaling, sweeps
 
 ROOT = Path(__file__).resolve().parents[1]
-POINTS = [{"D": D, "K": K, "slope": slope} for D, K, slope in itertools.product((8, 64, 512), (1, 4), (0.0, 0.1, 1.0))]
+POINTS = [{"D": D, "K": K, "slope": slope} for D, K, slope in itertools.product((16, 64, 512), (1, 4), (0.0, 0.1, 1.0))]
 
 
 def main():
@@ -24,6 +24,7 @@ def main():
     parser.add_argument("--folder", type=Path, default=ROOT / "_build" / "sweep", help="where finished points are kept")
     options = parser.parse_args()
     results = sweeps.sweep(scaling.landmarks, POINTS, options.folder, options.jobs, options.cluster, progress=True)
+    print("Times are training times eta T; ||V*|| = 1.")
     print("   D   K  slope   plateau ends    K p = 1/2   peak C1   eta T excess/(K D (D-K))")
     constants = []
     for point, found in zip(POINTS, results, strict=True):

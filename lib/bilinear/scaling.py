@@ -10,8 +10,8 @@ from . import _checks, dynamics, rates
 class Landmarks(NamedTuple):
     """Where a run from zero has got to; times are eta T.
 
-    plateau : time at which y = cot^2(theta) = 1, the end of the plateau
-    half : time at which K p = 1/2
+    plateau : time at which y = cot^2(theta) = 1, the end of the plateau; 0 if D <= 2K, where y >= 1 from the start
+    half : time at which K p = 1/2; 0 if D <= 2K
     peak : largest C1 on the way
     late : the late time, a multiple of the plateau of the identity
     excess_loss, score_error, value_error : there, in squared units of the labels and in Frobenius norms
@@ -56,7 +56,7 @@ def landmarks(D, K, slope=1.0, value_norm=1.0, multiple=1e6):
     # The integrator's own steps are dense where delta leaves 0, which for large D happens in a moment.
     times, c1, delta = reduced.flow([late], own_steps=True)
     half = np.log((D - K) / K)  # delta where K p = 1/2; y = 1 lies at half of it
-    reached = np.exp(np.interp([half / 2, half], delta, np.log(times)))
+    reached = np.exp(np.interp([half / 2, half], delta, np.log(times))) if half > 0 else np.zeros(2)
     _, q = reduced.scores(delta[-1])
     return Landmarks(
         float(reached[0]),
