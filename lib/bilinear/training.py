@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _checks
-from .activations import leaky_relu, leaky_relu_derivative
 from .model import Student, Teacher, _softmax, times
 from .moments import angle_between
 from .population import _check_pair, excess_of_blocks, gradient_of_blocks
@@ -210,11 +209,17 @@ def batch_gradient(inputs, labels, value, scores, slope):
     (count, d, D), M = inputs.shape, len(value)
     value, scores = _checks.shaped("value", value, (M, d)), _checks.shaped("scores", scores, (D, D))
     labels = _checks.shaped("labels", labels, (count, M, D))
+    return _batch_gradient(inputs, labels, value, scores, _checks.one_slope(slope))
+
+
+def _batch_gradient(inputs, labels, value, scores, slope):
+    """`batch_gradient` without its checks, and with sigma and sigma' written out: half of a small step's time."""
+    count, D = len(inputs), len(scores)
     projected = value @ inputs
     hidden = times(projected, scores)
-    residual = labels - leaky_relu(hidden, slope)
-    loss = float(np.sum(residual**2) / (2 * count))
-    residual *= leaky_relu_derivative(hidden, slope)
+    residual = labels - np.maximum(hidden, slope * hidden)
+    loss = float(np.vdot(residual, residual) / (2 * count))
+    np.multiply(residual, slope, out=residual, where=hidden < 0)  # sigma'(0) = 1
     residual /= -count
     d_scores = projected.reshape(-1, D).T @ residual.reshape(-1, D)
     d_value = np.tensordot(times(residual, scores.T), inputs, axes=([0, 2], [0, 2]))
@@ -277,7 +282,7 @@ def descend_online(
         if noise:
             labels += noise * rng.standard_normal(labels.shape)
         scores = _softmax(logits)
-        loss, d_value, d_scores = batch_gradient(inputs, labels, value, scores, teacher.slope)
+        loss, d_value, d_scores = _batch_gradient(inputs, labels, value, scores, teacher.slope)
         if moving:
             value -= step_size * d_value
             d_scores -= np.einsum("ji,ji->i", d_scores, scores)
