@@ -197,3 +197,13 @@ def test_a_label_is_needed(bad):
     ):
         with pytest.raises(ValueError, match="label must be the label of a claim, was"):
             call()
+
+
+def test_rejects_sees_a_zero_that_sympy_does_not_simplify(monkeypatch):
+    hidden = X * (sp.sin(Y) ** 2 + sp.cos(Y) ** 2 - 1)
+    monkeypatch.setattr(sp, "simplify", lambda expression: expression)
+    with pytest.raises(AssertionError, match="residual 0"):
+        verify.rejects("thm-x", hidden)
+    verify.rejects("thm-x", hidden + X)
+    verify.rejects("thm-x", sp.MatrixSymbol("A", 2, 2)[0, 1])
+    verify.rejects("thm-x", sp.Function("f")(X))
